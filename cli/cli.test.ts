@@ -232,15 +232,49 @@ describe('accounts and profiles', () => {
     expect(await shell('cardstall listings export /dev/full')).toEqual(full)
   })
 
-  it.skipIf(!existsSync('/usr/bin/script'))('a terminal gets a table that fits on it', async () => {
-    const command = `stty cols 60; ${process.execPath} package/dist/cardstall.js cards search charizard`
+  /** The lines of a command on a terminal of this width. */
+  const onTerminal = async (columns: number, args: string) => {
+    const command = `stty cols ${columns}; ${process.execPath} package/dist/cardstall.js ${args}`
     const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: seller.key }
     const { stdout } = await execute('script', ['-qec', command, '/dev/null'], { cwd: folder, env })
-    const lines = stripVTControlCharacters(stdout).trim().split('\r\n')
+    return stripVTControlCharacters(stdout).trim().split('\r\n')
+  }
+  const hasScript = existsSync('/usr/bin/script')
+
+  it.skipIf(!hasScript)('a terminal gets a table that fits on it', async () => {
+    const lines = await onTerminal(60, 'cards search charizard')
     expect(lines[0]).toMatch(/^ID +FRIEND.* +NAME +SET +NUMBER +RARITY$/)
     expect(lines.some((line) => line.includes('…'))).toBe(true)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60)
   })
+
+  it.skipIf(!hasScript)(
+    'a terminal that is too narrow for a table gets blocks of lines',
+    async () => {
+      const cards = await onTerminal(40, 'cards search charizard --limit 2')
+      expect(cards.slice(0, 2)).toEqual([
+        expect.stringMatching(/^ID {11}\S+$/),
+        expect.stringMatching(/^FRIENDLY ID/),
+      ])
+      expect(cards.filter((line) => line === '')).toHaveLength(1)
+      for (const columns of [40, 60]) {
+        for (const line of await onTerminal(columns, 'shipping')) {
+          expect(line.length, line).toBeLessThanOrEqual(columns)
+        }
+      }
+    },
+  )
+
+  it.skipIf(!hasScript)(
+    'a record continues below a value that is longer than the terminal, and keeps words whole',
+    async () => {
+      const lines = await onTerminal(40, 'whoami')
+      for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(40)
+      const values = lines.map((line) => line.slice('Marketplace  '.length))
+      expect(values.join(' ')).toContain((await succeed('whoami')).match(/^Scopes\t(.*)$/m)![1])
+      expect(await onTerminal(20, 'whoami')).toContain(`Marketplace  ${url}`)
+    },
+  )
 
   it('npx runs a command of the packed file in a folder with nothing else', async () => {
     await mkdir(file('empty'))
@@ -417,40 +451,6 @@ describe('listings', () => {
     expect((await seller.get(`/tools/v1/listings/${named}`)).body.data.price).toBe(8.5)
   })
 
-  it('several listings are deleted after a question, which --yes answers', async () => {
-    const [first, second] = await list(seller, cardItem(), cardItem())
-    expect((await run(`listings delete ${first} ${second}`)).code).toBe(2)
-    await succeed(`listings delete ${first} ${second} --yes`)
-    for (const id of [first, second]) {
-      expect((await seller.get(`/tools/v1/listings/${id}`)).status).toBe(404)
-    }
-    const { code, stderr } = await run(`listings delete ${first} ${second} --yes`)
-    const each = (id?: number) => `${id}: [^\\n]+ \\(request req_\\w+\\)\\n`
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(new RegExp(`^${each(first)}${each(second)}2 of 2 failed\\.\\n$`)),
-    ])
-  })
-})
-
-describe('orders', () => {
-  it('a slice is listed once, shown with its address, and shipped once whichever rows are named', async () => {
-    const listings = await list(seller, cardItem(), cardItem())
-    const shipping = [{ account_id: seller.accountId, option: LETTER.code }]
-    const lines = listings.map((id): [number, number] => [id, 1])
-    const { orderIds } = await buy(app, lines, { shipping })
-    const [id, other] = orderIds as [number, number]
-    const pending = (await succeed('orders list --status pending')).trim().split('\n')
-    const item = '1 × Charizard ex'
-    expect(pending.filter((line) => line.includes(`${item}, ${item}`))).toHaveLength(1)
-    expect(await succeed(`orders show ${id}`)).toMatch(
-      /Address\tCape Road 25B, 1234 AB Cerulean City, NL/,
-    )
-    expect(await succeed(`orders ship ${id} ${other}`)).toMatch(/^slc_\S+\t2\n$/)
-    expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('shipped')
-    expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
-  })
-
   it('reprice refuses a price that can mean two, sends the other rows, and shows decimal commas', async () => {
     const [id, other] = await list(seller, cardItem(), cardItem())
     const rows = [`${id},"1,234",`, `${other},"12,50",`, `${id},2,+5`, `${id},2,`]
@@ -484,6 +484,40 @@ describe('orders', () => {
     expect((await run('listings import one.csv')).stderr).toContain('List 1 row:')
     await writeFile(file('one-price.csv'), `id,price\n${id},5\n`)
     expect((await run('listings reprice one-price.csv')).stderr).toContain('Change 1 listing:')
+  })
+
+  it('several listings are deleted after a question, which --yes answers', async () => {
+    const [first, second] = await list(seller, cardItem(), cardItem())
+    expect((await run(`listings delete ${first} ${second}`)).code).toBe(2)
+    await succeed(`listings delete ${first} ${second} --yes`)
+    for (const id of [first, second]) {
+      expect((await seller.get(`/tools/v1/listings/${id}`)).status).toBe(404)
+    }
+    const { code, stderr } = await run(`listings delete ${first} ${second} --yes`)
+    const each = (id?: number) => `${id}: [^\\n]+ \\(request req_\\w+\\)\\n`
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(new RegExp(`^${each(first)}${each(second)}2 of 2 failed\\.\\n$`)),
+    ])
+  })
+})
+
+describe('orders', () => {
+  it('a slice is listed once, shown with its address, and shipped once whichever rows are named', async () => {
+    const listings = await list(seller, cardItem(), cardItem())
+    const shipping = [{ account_id: seller.accountId, option: LETTER.code }]
+    const lines = listings.map((id): [number, number] => [id, 1])
+    const { orderIds } = await buy(app, lines, { shipping })
+    const [id, other] = orderIds as [number, number]
+    const pending = (await succeed('orders list --status pending')).trim().split('\n')
+    const item = '1 × Charizard ex'
+    expect(pending.filter((line) => line.includes(`${item}, ${item}`))).toHaveLength(1)
+    expect(await succeed(`orders show ${id}`)).toMatch(
+      /Address\tCape Road 25B, 1234 AB Cerulean City, NL/,
+    )
+    expect(await succeed(`orders ship ${id} ${other}`)).toMatch(/^slc_\S+\t2\n$/)
+    expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('shipped')
+    expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
   })
 
   it('an order is cancelled with a reason, a dispute is answered, and a review gets a reply', async () => {
@@ -553,6 +587,7 @@ describe('the shop', () => {
       'parcel\tTracked parcel\t6.95\town\tyes\tyes\tall\tany value\n',
     )
     expect(await succeed('shipping set parcel --price 7,25')).toContain('\t7.25\t')
+    expect(await succeed('shipping set letter --price 0')).toContain('\t0.00\t')
     expect((await run('shipping set parcl --price 1')).stderr).toContain('There is no option')
     expect(JSON.parse(await succeed('payouts --state paid --json'))).toEqual([])
     const month = app.ctx.now().toISOString().slice(0, 7)
@@ -622,7 +657,6 @@ describe('the shop', () => {
   })
 
   it.skipIf(!isThere('fish'))('fish completes commands, options and their values', async () => {
-    expect(await succeed('shipping set letter --price 0')).toContain('\t0.00\t')
     await writeFile(file('completion.fish'), await succeed('completion fish'))
     const complete = async (line: string) => {
       const script = `source completion.fish; complete -C '${line}'`

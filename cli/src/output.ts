@@ -10,22 +10,30 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
   const hasColors = color && !process.env.NO_COLOR && process.stdout.isTTY === true
   const write = (text: string) => void process.stdout.write(`${text}\n`)
   const bold = (text: string) => (hasColors ? styleText('bold', text) : text)
+  // Some terminals say that they have no columns.
+  const columnsOfTerminal = process.stdout.columns || Infinity
+
+  /** Lines of a name and a value. A long value continues below itself. */
+  const block = (lines: [name: string, value: string][]) => {
+    const width = Math.max(...lines.map(([name]) => name.length))
+    const indent = ' '.repeat(width + GAP.length)
+    for (const [name, value] of lines) {
+      const [first, ...more] = wrapped(value, columnsOfTerminal - indent.length)
+      write(`${bold(name.padEnd(width))}${GAP}${first}`)
+      for (const line of more) write(`${indent}${line}`)
+    }
+  }
 
   return {
     /** One record, as lines of a name and a value. */
     record(record: object, lines: [name: string, value: string | number | null | undefined][]) {
       if (json || ndjson) return write(JSON.stringify(record))
-      const width = Math.max(...lines.map(([name]) => name.length))
-      for (const [name, value] of lines) {
-        write(
-          process.stdout.isTTY
-            ? `${bold(name.padEnd(width))}${GAP}${oneLine(value)}`
-            : `${name}\t${oneLine(value)}`,
-        )
-      }
+      const texts = lines.map(([name, value]): [string, string] => [name, oneLine(value)])
+      if (process.stdout.isTTY) return block(texts)
+      for (const [name, text] of texts) write(`${name}\t${text}`)
     },
 
-    /** Records: a table on a terminal, otherwise values separated by tabs. */
+    /** Records: a table on a terminal, or blocks on a narrow one; otherwise values separated by tabs. */
     records<T extends object>(records: T[], columns: Column<T>[]) {
       if (ndjson) {
         for (const record of records) write(JSON.stringify(record))
@@ -39,10 +47,19 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
       }
       if (rows.length === 0) return this.note('There are none.')
       const titles = columns.map(([title]) => title)
+      const room = columnsOfTerminal - GAP.length * (titles.length - 1)
       const widths = fitted(
         titles.map((title, i) => Math.max(...[title, ...rows.map((row) => row[i]!)].map(widthOf))),
-        process.stdout.columns - GAP.length * (titles.length - 1),
+        room,
       )
+      if (sum(widths) > room) {
+        for (const [i, row] of rows.entries()) {
+          if (i > 0) write('')
+          const lines = titles.map((title, i): [string, string] => [title, row[i]!])
+          block(lines.filter(([, text]) => text !== ''))
+        }
+        return
+      }
       const line = (row: string[]) =>
         row
           .map((text, i) => padded(text, widths[i]!))
@@ -83,11 +100,13 @@ export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions)
 export type Output = ReturnType<typeof openOutput>
 
 const GAP = '  '
-const MIN_WIDTH = 8
+const MIN_WIDTH = 6
+
+const sum = (numbers: number[]) => numbers.reduce((sum, number) => sum + number, 0)
 
 /** Shortens the widest columns until the table fits on the terminal, except for the id that people copy. */
 function fitted(widths: number[], room: number): number[] {
-  const left = widths.reduce((sum, width) => sum + width, 0) - room
+  const left = sum(widths) - room
   const widest = Math.max(...widths.slice(1))
   if (!(left > 0) || widest <= MIN_WIDTH) return widths
   return fitted(widths.with(widths.indexOf(widest, 1), widest - 1), room)
@@ -102,6 +121,17 @@ const isWide = (character: string) =>
 const widthOf = (text: string) =>
   [...text].reduce((sum, character) => sum + (isWide(character) ? 2 : 1), 0)
 
+/** Lines of whole words. A word longer than a line stays whole, because a secret or an address is copied. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (lines.length > 0 && widthOf(longer) <= width) lines[lines.length - 1] = longer
+    else lines.push(word)
+  }
+  return lines
+}
+
 /** Text that fills a column exactly. */
 function padded(text: string, width: number): string {
   if (widthOf(text) <= width) return text + ' '.repeat(width - widthOf(text))
@@ -114,7 +144,7 @@ function padded(text: string, width: number): string {
 const oneLine = (value: string | number | null | undefined) =>
   String(value ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
 
-export const euros = (amount: number) => amount.toFixed(2)
 export const plural = (count: number, one: string, many = `${one}s`) =>
   `${count} ${count === 1 ? one : many}`
 
+export const euros = (amount: number) => amount.toFixed(2)
