@@ -153,15 +153,24 @@ it.skipIf(!chromiumPath)(
   },
 )
 
-it('the packed library contains only its build, and has no dependencies', async () => {
+it('the packed library contains only its build and the examples of its README, and has no dependencies', async () => {
   const manifest = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8'))
   expect(manifest.dependencies).toBeUndefined()
   const { stdout } = await run('find', ['.', '-type', 'f'], { cwd: installed })
   const files = stdout.trim().split('\n').sort()
   expect(
-    files.filter((file) => !/^\.\/(dist\/[a-z]+\.(js|d\.ts)|package\.json|README\.md)$/.test(file)),
+    files.filter(
+      (file) =>
+        !/^\.\/(dist\/[a-z]+\.(js|d\.ts)|examples\/[a-z-]+\.ts|package\.json|README\.md)$/.test(
+          file,
+        ),
+    ),
   ).toEqual([])
   expect(files).toContain('./dist/webhooks.d.ts')
+  const readme = await readFile(path.join(installed, 'README.md'), 'utf8')
+  const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link]) => `./${link}`)
+  expect(links.length).toBeGreaterThan(0)
+  expect(files).toEqual(expect.arrayContaining(links))
 })
 
 it('a program in TypeScript gets the types of requests, records and events', async () => {
