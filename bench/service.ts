@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, openSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { SETTING_NAMES } from '../server/settings/settings.ts'
@@ -101,9 +101,10 @@ function launch(program: Program, parameters: string[]): ChildProcess {
   const { checkout = OWN_CHECKOUT, dataDir, settings, nodeFlags = [] } = program
   mkdirSync(dataDir, { recursive: true })
   const log = openSync(`${dataDir}.log`, 'w')
-  return spawn(process.execPath, [...nodeFlags, 'cardstall.js', ...parameters], {
-    cwd: checkout,
-    env: { ...withoutSettings(), DATA_DIR: dataDir, ...BENCH_SETTINGS, ...settings },
+  return spawn(process.execPath, [...nodeFlags, join(checkout, 'cardstall.js'), ...parameters], {
+    // A directory without .env, because its settings would replace empty variables.
+    cwd: dataDir,
+    env: { ...withoutSettings(), DATA_DIR: resolve(dataDir), ...BENCH_SETTINGS, ...settings },
     stdio: ['ignore', 'pipe', log],
   })
 }
@@ -120,7 +121,7 @@ const BENCH_SETTINGS = {
   WEBHOOK_RETENTION_DAYS: '3650',
 }
 
-/** The environment with every setting empty, which also overrides the settings in .env. */
+/** The environment without settings. */
 const withoutSettings = (): NodeJS.ProcessEnv => ({
   ...process.env,
   ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),

@@ -1,6 +1,7 @@
 import { COMMANDS, findCommand } from './commands/commands.ts'
 import { commandHelp, programHelp, version } from './commands/help.ts'
 import { readConfig, unknownSettings } from './config.ts'
+import { readDotEnv } from './settings/dot-env.ts'
 import { StartError } from './start-error.ts'
 
 /** Runs one command and exits. Errors that the caller can fix are printed without a stack trace. */
@@ -27,7 +28,7 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
   }
   if (parameters.some(isHelp)) return print(commandHelp(name, command))
 
-  readDotEnv()
+  readDotEnv(process.env)
   const config = readConfig(process.env, command.settings)
   const warnings = unknownSettings(process.env)
   if (!command.logs) for (const line of warnings) process.stderr.write(`${line}\n`)
@@ -37,16 +38,6 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
 }
 
 const isHelp = (parameter: string) => parameter === '--help' || parameter === '-h'
-
-/** Reads `.env` of the current directory. Variables of the environment take precedence. */
-function readDotEnv(): void {
-  try {
-    process.loadEnvFile('.env')
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT') throw new StartError(`Cannot read the file .env: ${message}`)
-  }
-}
 
 function print(text: string): number {
   process.stdout.write(text)

@@ -46,8 +46,8 @@ describe('the program', () => {
     const { code, stderr } = await runToEnd(['serve'], settings, { dotEnv })
     expect(code).toBe(1)
     const refused = stderr.trim().split('\n')
-    // Any text is a valid HOST, DATA_DIR or PAYOUT_NAME. An empty variable counts as unset, and .env does not replace it.
-    const others = ['HOST', 'DATA_DIR', 'PAYOUT_NAME', ...Object.keys(settings)]
+    // Any text is a valid HOST, DATA_DIR or PAYOUT_NAME. An empty variable counts as absent, so .env replaces it.
+    const others = ['HOST', 'DATA_DIR', 'PAYOUT_NAME', 'CARRIER']
     expect(refused.map((line) => line.split(' ')[0])).toEqual(
       SETTING_NAMES.filter((name) => !others.includes(name)),
     )
@@ -57,6 +57,11 @@ describe('the program', () => {
     const { code, stderr } = await runToEnd(['migrate'], {}, { dotEnv: 'directory' })
     expect(code).toBe(1)
     expect(stderr).toMatch(/^Cannot read the file \.env: .*\n$/)
+  })
+
+  it('a line of .env that is no setting ends a command with one line', async () => {
+    const { code, stderr } = await runToEnd(['migrate'], {}, { dotEnv: 'A=1\nDATA_DIR: hush' })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'Line 2 of .env is not NAME=value.\n' })
   })
 
   it('a misspelt setting is reported with a suggestion', async () => {

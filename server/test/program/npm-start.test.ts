@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
 import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, it } from 'vitest'
-import { SETTING_NAMES } from '../../settings/settings.ts'
+import { newHome } from '../embedded-homes.ts'
 import { freePort } from '../free-port.ts'
 import { embedded, isOff, newDataDir } from '../process.ts'
 import { until } from '../until.ts'
@@ -23,11 +25,14 @@ afterAll(() => {
 
 it('SIGTERM to npm alone, as `npm start & kill $!` sends it, ends node and the embedded PostgreSQL', async () => {
   const dataDir = newDataDir()
+  // A developer's .env is not there.
+  const folder = newHome()
+  for (const name of ['package.json', 'cardstall.js']) {
+    symlinkSync(join(PROJECT, name), join(folder, name))
+  }
   const npm = spawn('npm', ['start'], {
-    cwd: PROJECT,
+    cwd: folder,
     env: {
-      // Empty values hide a developer's .env.
-      ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),
       PATH: process.env.PATH,
       HOME: homedir(),
       PORT: String(await freePort()),
