@@ -67,17 +67,21 @@ export const url =
 
 /** An http or https URL without query, fragment and user; trailing slashes are removed. */
 export const webAddress: Parser<string> = (text) => {
-  const { href, search, hash, username, password } = new URL(url('http:', 'https:')(text))
-  if (search || hash || username || password) {
+  const { href, username, password } = new URL(url('http:', 'https:')(text))
+  // `search` and `hash` are also empty for a `?` or `#` at the end, which would break each link.
+  if (/[?#]/.test(href) || username || password) {
     throw new InvalidValue('must be a plain address: no query, fragment or user.')
   }
   // As a browser would write it: a space, for example, is %20.
   return href.replace(/\/+$/, '')
 }
 
-/** An http or https URL with `{listing}` in it. */
+/** An http or https URL with `{listing}` in it and without user. */
 export const buyAddress: Parser<string> = (text) => {
-  url('http:', 'https:')(text.replaceAll('{listing}', '1'))
+  const { username, password } = new URL(url('http:', 'https:')(text.replaceAll('{listing}', '1')))
+  if (username || password) {
+    throw new InvalidValue('must not contain a user or password, because it is published.')
+  }
   if (text.includes('{listing}')) return text
   throw new InvalidValue('must contain {listing}, which stands for the id of a listing.')
 }
