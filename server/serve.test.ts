@@ -418,6 +418,67 @@ describe.concurrent('a start that cannot succeed', () => {
     }
   })
 
+  it.each([
+    ['orders', 'create table orders (id integer)'],
+    ['migrations', 'create table migrations (id integer, migration text, batch integer)'],
+  ])(
+    'a command on a database with another application’s table %s fails with one line and creates nothing',
+    async (name, statement) => {
+      const { db, url } = await testDatabase('empty')
+      await db.unsafe(`${EMPTIED}; ${statement}`)
+      expectOneLine(
+        await runToEnd(['migrate'], { ...database(), DATABASE_URL: url }),
+        new RegExp(
+          `^DATABASE_URL: the database test_\\w+ already has a table ${name} of another application; use an empty database\\.$`,
+        ),
+      )
+      const tables = await db`select tablename as name from pg_tables where schemaname = 'public'`
+      expect(tables).toEqual([{ name }])
+    },
+  )
+
+  it.each(['LATIN1', 'SQL_ASCII'])(
+    'a command on a database with the encoding %s fails with one line and creates nothing',
+    async (encoding) => {
+      const { db } = await testDatabase('empty')
+      const name = `encoded_${randomBytes(6).toString('hex')}`
+      await db.unsafe(
+        `create database ${name} encoding ${encoding} locale 'C' template template0 strategy file_copy`,
+      )
+      const { DATABASE_URL } = database((url) => {
+        url.pathname = name
+      })
+      try {
+        expectOneLine(
+          await runToEnd(['migrate'], { ...database(), DATABASE_URL }),
+          `DATABASE_URL: the encoding of the database ${name} is ${encoding}; create one with ENCODING 'UTF8'.`,
+        )
+        expect(await query(DATABASE_URL, "select to_regclass('migrations') as made")).toEqual([
+          { made: null },
+        ])
+      } finally {
+        await db.unsafe(`drop database ${name} with (force)`)
+      }
+    },
+  )
+
+  it('a command with too few connections for its role fails with one line', async () => {
+    const { db, url } = await testDatabase('empty')
+    const role = `few_${randomBytes(6).toString('hex')}`
+    await db.unsafe(`${EMPTIED}; create role ${role} login password 'geheim' connection limit 1`)
+    const asRole = new URL(url)
+    asRole.username = role
+    asRole.password = 'geheim'
+    try {
+      expectOneLine(
+        await runToEnd(['migrate'], { ...database(), DATABASE_URL: asRole.href }),
+        `DATABASE_URL: too many connections for role "${role}"; allow as many as docs/operating.md lists under "Several processes".`,
+      )
+    } finally {
+      await db.unsafe(`drop role ${role}`)
+    }
+  })
+
   it('a command on the database of a newer version fails with one line', async () => {
     const { db, url } = await testDatabase('empty')
     await db`insert into migrations (version, name) values (9999, '9999_tomorrow.sql')`

@@ -20,11 +20,12 @@ const STATEMENT_TIMEOUT_MS = 6 * 60 * 60 * 1000
  * one of them migrates and the others wait.
  *
  * @returns the names of the applied files
- * @throws StartError if the server is too old, the schema is newer than this program, or the role may not change it
+ * @throws StartError if the server is too old, the schema is newer than this program or another program's, or the role
+ *   may not change it
  */
 export async function migrate(sql: Sql, url: string): Promise<string[]> {
   try {
-    await refuseOldServer(sql)
+    await refuseUnusableServer(sql)
     const files = await migrationFiles()
     if ((await appliedVersion(sql)) === files.length) return []
     return await withAdvisoryLock(url, 'migrate', (lock) => applyMissing(sql, url, lock, files))
@@ -40,6 +41,7 @@ async function applyMissing(
   lock: AdvisoryLock,
   files: string[],
 ): Promise<string[]> {
+  await refuseTablesOfOthers(sql, files)
   await sql`
     create table if not exists migrations (
       version integer primary key,
@@ -80,14 +82,47 @@ const isForbidden = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError &&
   [INSUFFICIENT_PRIVILEGE, READ_ONLY_TRANSACTION].includes(error.code)
 
-async function refuseOldServer(sql: Sql): Promise<void> {
-  const [row] = await sql<{ server_version_num: string }[]>`show server_version_num`
-  const major = Math.floor(Number(row?.server_version_num) / 10_000)
+async function refuseUnusableServer(sql: Sql): Promise<void> {
+  const [row] = await sql<{ version: number; encoding: string; database: string }[]>`
+    select current_setting('server_version_num')::int as version,
+           current_setting('server_encoding') as encoding,
+           current_database() as database
+  `
+  const { version, encoding, database } = row!
+  const major = Math.floor(version / 10_000)
   if (major < OLDEST_SERVER) {
     throw new StartError(
       `Cardstall needs PostgreSQL ${OLDEST_SERVER} or later; this server runs ${major}.`,
     )
   }
+  if (encoding !== 'UTF8') {
+    throw new StartError(
+      `DATABASE_URL: the encoding of the database ${database} is ${encoding}; create one with ENCODING 'UTF8'.`,
+    )
+  }
+}
+
+const CREATED_TABLE = /^create (?:unlogged )?table (\w+)/gim
+
+/** Refuses a new database that already has one of our tables, because a migration would fail or change that one. */
+async function refuseTablesOfOthers(sql: Sql, files: string[]): Promise<void> {
+  if ((await migrationsTable(sql)) === 'ours') return
+  const texts = await Promise.all(files.map((file) => readFile(new URL(file, MIGRATIONS), 'utf8')))
+  const names = texts.flatMap((text) => [...text.matchAll(CREATED_TABLE)].map(([, name]) => name!))
+  const [taken] = await sql<{ name: string }[]>`
+    select name
+    from unnest(${names}::text[]) as name
+    where to_regclass(format('%I.%I', current_schema(), name)) is not null
+    limit 1
+  `
+  if (taken) throw await tableOfOthers(sql, taken.name)
+}
+
+async function tableOfOthers(sql: Sql, table: string): Promise<StartError> {
+  const [row] = await sql<{ database: string }[]>`select current_database() as database`
+  return new StartError(
+    `DATABASE_URL: the database ${row!.database} already has a table ${table} of another application; use an empty database.`,
+  )
 }
 
 async function migrationFiles(): Promise<string[]> {
@@ -101,10 +136,24 @@ async function migrationFiles(): Promise<string[]> {
 }
 
 async function appliedVersion(sql: Sql): Promise<number> {
-  const [table] = await sql`select to_regclass('migrations') is not null as exists`
-  if (!table?.exists) return 0
+  const table = await migrationsTable(sql)
+  if (table === 'none') return 0
+  if (table === 'other') throw await tableOfOthers(sql, 'migrations')
   const [row] = await sql<{ version: number }[]>`
     select coalesce(max(version), 0)::int as version from migrations
   `
   return row?.version ?? 0
+}
+
+/** Other applications also have a table of this name, with other columns. */
+async function migrationsTable(sql: Sql): Promise<'ours' | 'other' | 'none'> {
+  const [row] = await sql<{ exists: boolean; columns: number }[]>`
+    select to_regclass('migrations') is not null as exists,
+           count(*)::int as columns
+    from pg_attribute
+    where attrelid = to_regclass('migrations')
+      and attname in ('version', 'name', 'applied_at')
+  `
+  if (!row!.exists) return 'none'
+  return row!.columns === 3 ? 'ours' : 'other'
 }

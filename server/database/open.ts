@@ -11,7 +11,7 @@ export type OpenDatabase = {
   url: string
   /** A line about the location of an embedded database that is not in DATA_DIR. */
   notice?: string | undefined
-  /** Converts an error that was caused by a full disk to a StartError; returns other errors as they are. */
+  /** Converts an error of a full disk or of too few connections to a StartError; returns other errors as they are. */
   explain(error: unknown): Promise<unknown>
   /** Resolves when an embedded database died and could not be restarted. */
   failed?: Promise<Error>
@@ -48,17 +48,25 @@ export async function openDatabase(
   }
   return {
     url: databaseUrl,
-    explain: async (error) => explainFullDisk(error),
+    explain: async (error) => explainShortage(error),
     close: async () => {},
   }
 }
 
 const DISK_FULL = '53100'
 
-function explainFullDisk(error: unknown): unknown {
+const TOO_MANY_CONNECTIONS = '53300'
+
+function explainShortage(error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException
-  if (code !== DISK_FULL) return error
-  return new StartError(`DATABASE_URL: the server's disk is full: ${message}`, { cause: error })
+  if (code === DISK_FULL) {
+    return new StartError(`DATABASE_URL: the server's disk is full: ${message}`, { cause: error })
+  }
+  if (code === TOO_MANY_CONNECTIONS) {
+    const remedy = 'allow as many as docs/operating.md lists under "Several processes"'
+    return new StartError(`DATABASE_URL: ${message}; ${remedy}.`, { cause: error })
+  }
+  return error
 }
 
 function sessionAt(databaseUrl: string): Sql {

@@ -58,7 +58,7 @@ export const SETTINGS = {
     parse: url('postgres:', 'postgresql:'),
     fallback: 'none',
     description:
-      '`postgres://…`, PostgreSQL 15 or later; `?host=/run/postgresql` connects to the Unix socket in that folder. Without it an embedded PostgreSQL runs in `DATA_DIR`',
+      '`postgres://…`, a database of its own with the encoding UTF8, in PostgreSQL 15 or later; `?host=/run/postgresql` connects to the Unix socket in that folder. Without it an embedded PostgreSQL runs in `DATA_DIR`',
   },
   DATA_DIR: {
     parse: anyText,
