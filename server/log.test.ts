@@ -36,6 +36,19 @@ it('database messages that quote a value or come from a function are not logged'
   for (const work of values) expect(JSON.stringify(await logged(work))).not.toContain('Misty')
 })
 
+it('a missing privilege is logged with the name of the table, but without the statement', async () => {
+  const asGuest = (statement: string) =>
+    logged(db.unsafe(`create role log_guest; set local role log_guest; ${statement}`))
+  for (const [statement, message] of [
+    ['drop table buyers', 'must be owner of table buyers'],
+    [`insert into buyers values ('Misty')`, 'permission denied for table buyers'],
+  ] as const) {
+    const error = await asGuest(statement)
+    expect(error).toMatchObject({ code: '42501', message })
+    expect(JSON.stringify(error)).not.toContain('Misty')
+  }
+})
+
 it('statement and values of a failed statement are not logged, not even in causes', async () => {
   const cause = await db`insert into buyers values (${'Misty Waterflower'}, now(), 1)`.catch(
     (error) => error,

@@ -136,8 +136,11 @@ function responseLog(
   }
 }
 
-/** SQLSTATE classes whose messages never contain values; those of data exceptions (22) and of PL/pgSQL (P0) may. */
-const SAFE_CLASSES = /^(08|23|25|40|53|55|57|58|XX)/
+/**
+ * SQLSTATE classes, and the code of a missing privilege, whose messages never contain values; those of data exceptions
+ * (22) and of PL/pgSQL (P0) may.
+ */
+const SAFE_STATES = /^(08|23|25|40|42501|53|55|57|58|XX)/
 
 const MAX_CAUSES = 4
 
@@ -169,7 +172,7 @@ export function loggableError(error: unknown, depth = MAX_CAUSES): unknown {
 
 /** A mail server's response names the recipient, so only its code is logged. */
 function isSafe(error: Error): boolean {
-  if (error instanceof postgres.PostgresError) return SAFE_CLASSES.test(error.code)
+  if (error instanceof postgres.PostgresError) return SAFE_STATES.test(error.code)
   return !('responseCode' in error)
 }
 

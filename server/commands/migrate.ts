@@ -5,7 +5,7 @@ import { DATABASE_SETTINGS, withDatabase } from './with-database.ts'
 export const migrateCommand: Command = {
   summary: 'Apply pending migrations, and list them',
   details:
-    'The service does the same at each start. Run this command before the start to shorten it, or with a role that may change the schema.',
+    'The service does the same at each start. Run this command before the start to shorten it. Use the role of the service, because it must own the tables: it creates and drops partitions.',
   settings: DATABASE_SETTINGS,
   async run(config, { parameters }) {
     parseParameters(parameters, {})
