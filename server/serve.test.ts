@@ -367,6 +367,13 @@ describe.concurrent('a start that cannot succeed', () => {
     expectOneLine(await runToEnd(['migrate'], settings), line)
   })
 
+  it('a command with DATABASE_URL=postgres:// names the address that it tried', async () => {
+    const PGPORT = String(await freePort())
+    const settings = { ...database(), DATABASE_URL: 'postgres://', PGPORT }
+    const { stderr } = await runToEnd(['migrate'], settings)
+    expect(stderr).toContain(`DATABASE_URL: no server listens on localhost:${PGPORT}.\n`)
+  })
+
   it('a command with an unknown database host fails with one line', async () => {
     const settings = database((url) => {
       url.hostname = 'db.invalid'

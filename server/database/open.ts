@@ -42,7 +42,9 @@ export async function openDatabase(
   try {
     await waitForAnswer(session)
   } catch (error) {
-    throw new StartError(`DATABASE_URL: ${reasonOf(error as NodeJS.ErrnoException, databaseUrl)}`)
+    throw new StartError(
+      `DATABASE_URL: ${reasonOf(error as NodeJS.ErrnoException, addressOf(databaseUrl, session))}`,
+    )
   } finally {
     await session.end({ timeout: 1 })
   }
@@ -86,9 +88,14 @@ async function waitForAnswer(session: Sql): Promise<void> {
   })
 }
 
-/** The reason for a start error. It never contains the URL's password. */
-function reasonOf(error: NodeJS.ErrnoException, databaseUrl: string): string {
-  const host = splitSocket(databaseUrl).path ?? new URL(databaseUrl).host
+/** The server's address as the URL names it, or the client's default. It never contains the URL's password. */
+function addressOf(databaseUrl: string, { options }: Sql): string {
+  const named = splitSocket(databaseUrl).path ?? new URL(databaseUrl).host
+  return named || `${options.host[0]}:${options.port[0]}`
+}
+
+/** The reason for a start error. */
+function reasonOf(error: NodeJS.ErrnoException, host: string): string {
   switch (error.code) {
     case 'ECONNREFUSED':
     case 'ENOENT':

@@ -65,6 +65,30 @@ export const url =
     )
   }
 
+const NOT_ENCODED = 'must have its special characters percent-encoded.'
+
+/** A URL of a server with a login. */
+export const serverUrl =
+  (...protocols: string[]): Parser<string> =>
+  (text) => {
+    const { username, password, pathname, search, hash } = new URL(url(...protocols)(text))
+    // A raw "/", "?" or "#" in a password ends the host: messages would show what is before it.
+    const isCut = /@/.test(pathname + hash) || /^[^=]*@/.test(search)
+    if (isCut || !isDecodable(username) || !isDecodable(password)) {
+      throw new InvalidValue(NOT_ENCODED)
+    }
+    return text
+  }
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** An http or https URL without query, fragment and user; trailing slashes are removed. */
 export const webAddress: Parser<string> = (text) => {
   const { href, username, password } = new URL(url('http:', 'https:')(text))
@@ -86,9 +110,23 @@ export const buyAddress: Parser<string> = (text) => {
   throw new InvalidValue('must contain {listing}, which stands for the id of a listing.')
 }
 
+/** Parameters of SMTP_URL. The mail library would ignore a misspelt one, and send without encryption. */
+const MAIL_PARAMETERS = ['requireTLS', 'ignoreTLS', 'tls.rejectUnauthorized']
+
 export const mailServer: Parser<string> = (text) => {
-  if (new URL(url('smtp:', 'smtps:')(text)).hostname !== '') return text
-  throw new InvalidValue('must name a host.')
+  const { hostname, pathname, hash, searchParams } = new URL(serverUrl('smtp:', 'smtps:')(text))
+  if (hostname === '') throw new InvalidValue('must name a host.')
+  // A password with a raw "/" or "#" would end up here.
+  if (!['', '/'].includes(pathname) || hash) throw new InvalidValue(NOT_ENCODED)
+  for (const [name, value] of searchParams) {
+    // No message contains the name, because it may be a part of a password.
+    if (!MAIL_PARAMETERS.includes(name) || !['true', 'false'].includes(value)) {
+      throw new InvalidValue(
+        `may have only these parameters, each true or false: ${MAIL_PARAMETERS.join(', ')}.`,
+      )
+    }
+  }
+  return text
 }
 
 export const secret: Parser<string> = (text) => {

@@ -13,6 +13,7 @@ import {
   risingEuros,
   secret,
   sender,
+  serverUrl,
   shippingMethods,
   url,
   webAddress,
@@ -55,7 +56,7 @@ export const SETTINGS = {
       'Processes that serve requests, 1 to 16; `auto` is one per core, at most 8 ([operating](operating.md#several-processes))',
   },
   DATABASE_URL: {
-    parse: url('postgres:', 'postgresql:'),
+    parse: serverUrl('postgres:', 'postgresql:'),
     fallback: 'none',
     description:
       '`postgres://…`, a database of its own with the encoding UTF8, in PostgreSQL 15 or later; `?host=/run/postgresql` connects to the Unix socket in that folder. Without it an embedded PostgreSQL runs in `DATA_DIR`',
@@ -100,7 +101,7 @@ export const SETTINGS = {
       'Requests per minute and client address to the public tool server [`/mcp`](agents.md). With 0 it needs a sign-in',
   },
   REDIS_URL: {
-    parse: url('redis:', 'rediss:'),
+    parse: serverUrl('redis:', 'rediss:'),
     fallback: 'none',
     description:
       '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between services, also on several machines. While it is unavailable each process counts for itself',
