@@ -88,6 +88,8 @@ describe('the program', () => {
       ['accounts:create', '--shop-name', 'A', '--email', 'a@b.example', '--api-access', 'yes'],
       '--api-access is not valid. Possible: enabled, disabled, suspended.',
     ],
+    [['catalog:import'], /^No path was given\. Usage: /],
+    [['catalog:import', '/nowhere.ndjson'], 'There is no file or folder /nowhere.ndjson.'],
   ])(
     'the invalid command %j is refused with one line, before a database is opened',
     async ([name, ...parameters], line) => {

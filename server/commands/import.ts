@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { runImportCommand } from '../catalog/import/command.ts'
+import { openSources, runImportCommand } from '../catalog/import/command.ts'
 import { createLog } from '../log.ts'
 import type { Command } from './command.ts'
 import { DATABASE_SETTINGS, withDatabase } from './with-database.ts'
@@ -11,11 +11,12 @@ export const importCommand: Command = {
   parameters: 'PATH…',
   settings: [...DATABASE_SETTINGS, 'LOG_LEVEL'],
   async run(config, { parameters, callerDirectory }) {
-    const paths = parameters.map((file) => path.resolve(callerDirectory, file))
+    // Before the database, which the first command creates.
+    const sources = await openSources(parameters.map((file) => path.resolve(callerDirectory, file)))
     const { log, flush } = createLog(config.logLevel)
     try {
       return await withDatabase(config, ({ interrupted, ...database }) =>
-        runImportCommand({ ...database, log }, paths, interrupted),
+        runImportCommand({ ...database, log }, sources, interrupted),
       )
     } finally {
       flush()

@@ -8,7 +8,7 @@ import { createLog } from '../../log.ts'
 import { StartError } from '../../start-error.ts'
 import { testDatabase } from '../../test/database.ts'
 import { emptyCatalog } from '../../test/empty-catalog.ts'
-import { runImportCommand } from './command.ts'
+import { openSources, runImportCommand } from './command.ts'
 
 let folder: string
 let db: Sql
@@ -31,7 +31,8 @@ beforeAll(async () => {
     const output = { out: '', err: '' }
     let time = 0
     const now = () => (time += msPerProgress!)
-    const exitCode = await runImportCommand(ctx, paths, new AbortController().signal, {
+    const sources = await openSources(paths)
+    const exitCode = await runImportCommand(ctx, sources, new AbortController().signal, {
       stdout: { write: (text) => (output.out += text) },
       stderr: { write: (text) => (output.err += text), isTTY: terminal },
       ...(msPerProgress !== undefined && { now }),

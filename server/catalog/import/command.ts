@@ -12,25 +12,36 @@ import { openSource, type Source } from './sources.ts'
 
 type Output = { write(text: string): unknown; isTTY?: boolean }
 
+/** A path as it was given, and what it contains. */
+export type NamedSource = [path: string, source: Source]
+
+/**
+ * Opens the paths of an import. They are read while they are imported.
+ *
+ * @throws StartError if there is none, or one cannot be imported
+ */
+export async function openSources(paths: string[]): Promise<NamedSource[]> {
+  if (paths.length === 0) {
+    throw new StartError('No path was given. Usage: npm run catalog:import -- PATH [PATH…]')
+  }
+  const sources: NamedSource[] = []
+  for (const path of paths) sources.push([path, await openSource(path)])
+  return sources
+}
+
 /**
  * `npm run catalog:import -- PATH [PATH…]`: prints a summary for each path, with the rejected and superseded lines. After
  * an interruption the saved batches remain, and the summary counts them; later paths are skipped.
  *
  * @returns the exit code: 1 if a line was rejected, a file was truncated, or the import was interrupted
- * @throws StartError if a path cannot be imported, before any import; or if interrupted before the first line
+ * @throws StartError if interrupted before the first line
  */
 export async function runImportCommand(
   ctx: ImportContext,
-  paths: string[],
+  sources: NamedSource[],
   interrupted: AbortSignal,
   { stdout, stderr, now }: { stdout: Output; stderr: Output; now?: () => number } = process,
 ): Promise<number> {
-  if (paths.length === 0) {
-    throw new StartError('No path was given. Usage: npm run catalog:import -- PATH [PATH…]')
-  }
-  const sources: [path: string, source: Source][] = []
-  for (const path of paths) sources.push([path, await openSource(path)])
-
   let exitCode = 0
   for (const [path, source] of sources) {
     if (interrupted.aborted) break
