@@ -79,6 +79,8 @@ describe('readConfig', () => {
     ['DATABASE_URL', 'postgres://me:geheim%zz@db/cards'],
     ['SANDBOX', 'maybe'],
     ['OPERATOR_TOKEN', 'two words'],
+    ['OAUTH_CLIENTS', 'any,documents'],
+    ['OAUTH_CLIENTS', 'chat.example, documents'],
     ['RATE_LIMIT_READ', '0'],
     ['RATE_LIMIT_WRITE', '-1'],
     ['REDIS_URL', 'http://cache'],
@@ -134,6 +136,13 @@ describe('readConfig', () => {
   it('a secret may have 32 characters, and OPERATOR_TOKEN may be absent', () => {
     expect(linesOf(REAL)).toEqual([])
     expect(linesOf({ ...REAL, OPERATOR_TOKEN: 'y'.repeat(32) })).toEqual([])
+  })
+
+  it('OPERATOR_TOKEN has at most 1,000 characters, so that it fits into the headers of a request', () => {
+    expect(linesOf({ ...REAL, OPERATOR_TOKEN: 'y'.repeat(1_000) })).toEqual([])
+    expect(linesOf({ ...REAL, OPERATOR_TOKEN: 'y'.repeat(1_001) })).toEqual([
+      'OPERATOR_TOKEN must have at most 1000 characters.',
+    ])
   })
 
   it('every invalid setting is reported at once, in one line each', () => {
@@ -232,6 +241,7 @@ describe('readConfig', () => {
     ['SENDCLOUD_METHODS', 'parcel'],
     ['SENDCLOUD_METHODS', 'parcel=8,=9'],
     ['SENDCLOUD_METHODS', 'parcel=letter'],
+    ['SENDCLOUD_METHODS', 'parcel=8,big=117, parcel =9'],
     ['SENDCLOUD_URL', 'panel.sendcloud.sc'],
   ])('the invalid Sendcloud setting %s=%s stops the start and is named', (name, value) => {
     const reading = () => readConfig({ ...SENDCLOUD, [name]: value })

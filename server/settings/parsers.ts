@@ -134,6 +134,14 @@ export const secret: Parser<string> = (text) => {
   throw new InvalidValue('must be printable ASCII characters without spaces.')
 }
 
+/** Far below Node's limit for all headers of a request, which would refuse every request with a longer token. */
+const MAX_TOKEN_LENGTH = 1_000
+
+export const bearerToken: Parser<string> = (text) => {
+  if (text.length <= MAX_TOKEN_LENGTH) return secret(text)
+  throw new InvalidValue(`must have at most ${MAX_TOKEN_LENGTH} characters.`)
+}
+
 export const sender: Parser<Mailbox> = (text) => {
   const found = mailbox(text)
   if (found) return found
@@ -158,7 +166,9 @@ export const shippingMethods: Parser<Map<string, number>> = (text) => {
       'must name a shipping method for each shipping option, such as parcel=8,letter=1046,*=8.',
     )
   })
-  return new Map(methods)
+  const byCode = new Map(methods)
+  if (byCode.size === methods.length) return byCode
+  throw new InvalidValue('must name each shipping option once.')
 }
 
 /** Amounts in euros that rise from 0, as many as in the example. The result is in whole cents. */
@@ -182,7 +192,8 @@ export const programs: Parser<'any' | 'documents' | string[]> = (text) => {
   if (lower === 'any' || lower === 'documents') return lower
   return lower.split(',').map((entry) => {
     const host = entry.trim()
-    if (URL.parse(`https://${host}/`)?.host === host) return host
+    const isMode = host === 'any' || host === 'documents'
+    if (!isMode && URL.parse(`https://${host}/`)?.host === host) return host
     throw new InvalidValue(
       `must be any, documents, or host names separated by commas; "${host}" is none.`,
     )

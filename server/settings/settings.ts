@@ -2,6 +2,7 @@ import {
   addressRanges,
   anyText,
   bankAccount,
+  bearerToken,
   buyAddress,
   flag,
   integer,
@@ -73,10 +74,10 @@ export const SETTINGS = {
       'Test clock, simulated carrier, captured e-mail, demo seller, and generated secrets',
   },
   OPERATOR_TOKEN: {
-    parse: secret,
+    parse: bearerToken,
     fallback: 'sandbox: generated once, kept in `DATA_DIR`, printed; else none',
     description:
-      'Bearer token of the operator API and of `/metrics`, at least 32 characters outside the sandbox. Without one both respond with 404',
+      'Bearer token of the operator API and of `/metrics`, at least 32 characters outside the sandbox and at most 1,000. Without one both respond with 404',
   },
   SECRET_KEY: {
     parse: secret,
