@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
+import { type ApiError, validationError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { realTime } from '../time/real-time.ts'
 
@@ -11,7 +12,11 @@ import { realTime } from '../time/real-time.ts'
  */
 export type Clock = {
   now(): Date
-  /** Moves the clock of all processes ahead and returns the new time. */
+  /**
+   * Moves the clock of all processes ahead and returns the new time.
+   *
+   * @throws ApiError validation_error if it would be more than `MAX_ADVANCED_SECONDS` ahead
+   */
   advance(seconds: number): Promise<Date>
 }
 
@@ -46,16 +51,27 @@ export async function startClock(
       const total = await inTransaction(ctx, async ({ db, signal }) => {
         const [clock] = await db<{ seconds: number }[]>`
           update clock
-          set advanced_seconds = least(advanced_seconds + ${seconds}, ${MAX_ADVANCED_SECONDS})
+          set advanced_seconds = advanced_seconds + ${seconds}
+          where advanced_seconds + ${seconds} <= ${MAX_ADVANCED_SECONDS}
           returning advanced_seconds as seconds
         `
+        if (!clock) throw await tooFarAhead(db)
         await signal('clock')
-        return clock?.seconds ?? 0
+        return clock.seconds
       })
       setAhead(total)
       return now()
     },
   }
+}
+
+async function tooFarAhead(db: Db): Promise<ApiError> {
+  const left = MAX_ADVANCED_SECONDS - (await advancedSeconds(db))
+  return validationError({
+    advance_seconds: [
+      `The advance_seconds field must not be greater than ${left}: the clock can be at most 100 years ahead.`,
+    ],
+  })
 }
 
 /** The clock with its current offset, for a command: it does not follow later moves. */

@@ -58,6 +58,21 @@ describe('the sandbox’s clock', () => {
     expect((await advance(0)).status).toBe(200)
   })
 
+  it('the sandbox clock refuses to go more than 100 years ahead in total, and does not move then', async () => {
+    await advance(3_600)
+    const before = await now()
+    const { status, body } = await advance(100 * 365 * 24 * 60 * 60)
+    expect({ status, fields: body.error.fields }).toEqual({
+      status: 422,
+      fields: {
+        advance_seconds: [
+          expect.stringMatching(/^The advance_seconds field must not be greater than 3\d{9}: /),
+        ],
+      },
+    })
+    expect((await now()) - before).toBeLessThan(5_000)
+  })
+
   it('/operator/v1/sandbox/clock returns 404 outside the sandbox', async () => {
     const real = await startTestApp({ settings: { SANDBOX: 'false' } })
     expect((await real.operator.get(CLOCK)).status).toBe(404)

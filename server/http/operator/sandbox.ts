@@ -49,7 +49,7 @@ export const sandboxRoutes =
           operationId: 'advanceClock',
           summary: 'Move the test clock ahead',
           description:
-            'Sandbox only. Advances the time of the service for everything that depends on it: grace periods of keys, label links, retries, reservations and recurring jobs. Rate limits use real time and are not affected. The clock never goes back.',
+            'Sandbox only. Advances the time of the service for everything that depends on it: grace periods of keys, label links, retries, reservations and recurring jobs. Rate limits use real time and are not affected. The clock never goes back, and is at most 100 years (3,153,600,000 seconds) ahead in total.',
           tags: ['Sandbox'],
           body: Type.Object(
             { advance_seconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCED_SECONDS }) },
