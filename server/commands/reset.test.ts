@@ -84,6 +84,18 @@ describe('reset', () => {
     ])
   })
 
+  it('reset with STORAGE_URL elsewhere leaves the stored files of DATA_DIR, and says why', async () => {
+    const dataDir = await trial()
+    writeFileSync(join(dataDir, 'notes.txt'), '')
+    const settings = { DATA_DIR: dataDir, STORAGE_URL: `file:${newHome()}` }
+    const { code, stdout } = await runToEnd(['reset'], settings)
+    expect(code).toBe(0)
+    expect(stdout).toContain(
+      `Left files in ${dataDir}: STORAGE_URL names another place.\nLeft notes.txt in ${dataDir}: Cardstall did not make it.\n`,
+    )
+    expect(existsSync(join(dataDir, 'files/photos/a.jpg'))).toBe(true)
+  })
+
   it('reset refuses while a process uses the embedded database, and stops one that a killed process left running', async () => {
     const dataDir = await trial()
     const user = await startProcess(dataDir)

@@ -65,7 +65,11 @@ async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
     for (const release of releases) release()
   }
   await removeIfEmpty(dataDir)
-  const left = await readdir(dataDir).catch(() => [])
+  let left: string[] = await readdir(dataDir).catch(() => [])
+  if (!keepsFiles && left.includes('files')) {
+    print(`Left files in ${dataDir}: STORAGE_URL names another place.`)
+    left = left.filter((name) => name !== 'files')
+  }
   if (left.length > 0) print(`Left ${left.join(', ')} in ${dataDir}: Cardstall did not make it.`)
 }
 
