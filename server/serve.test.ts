@@ -469,22 +469,26 @@ describe.concurrent('a start that cannot succeed', () => {
     },
   )
 
-  it('a command with too few connections for its role fails with one line', async () => {
-    const { db, url } = await testDatabase('empty')
-    const role = `few_${randomBytes(6).toString('hex')}`
-    await db.unsafe(`${EMPTIED}; create role ${role} login password 'geheim' connection limit 1`)
-    const asRole = new URL(url)
-    asRole.username = role
-    asRole.password = 'geheim'
-    try {
-      expectOneLine(
-        await runToEnd(['migrate'], { ...database(), DATABASE_URL: asRole.href }),
-        `DATABASE_URL: too many connections for role "${role}"; allow as many as docs/operating.md lists under "Several processes".`,
-      )
-    } finally {
-      await db.unsafe(`drop role ${role}`)
-    }
-  })
+  it.each([1, 2])(
+    'a command whose role may have %i connections fails with one line',
+    async (limit) => {
+      const { db, url } = await testDatabase('empty')
+      const role = `few_${randomBytes(6).toString('hex')}`
+      await db.unsafe(`${EMPTIED}; grant all on schema public to public`)
+      await db.unsafe(`create role ${role} login password 'geheim' connection limit ${limit}`)
+      const asRole = new URL(url)
+      asRole.username = role
+      asRole.password = 'geheim'
+      try {
+        expectOneLine(
+          await runToEnd(['migrate'], { ...database(), DATABASE_URL: asRole.href }),
+          `DATABASE_URL: too many connections for role "${role}"; allow as many as docs/operating.md lists under "Several processes".`,
+        )
+      } finally {
+        await db.unsafe(`drop owned by ${role}; drop role ${role}`)
+      }
+    },
+  )
 
   it('a command on the database of a newer version fails with one line', async () => {
     const { db, url } = await testDatabase('empty')

@@ -6,6 +6,7 @@ import { connectAlone } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
 import { splitSocket } from './socket.ts'
 import type { Sql } from './sql.ts'
+import { DatabaseUnavailable } from './unavailable.ts'
 
 export type OpenDatabase = {
   url: string
@@ -60,7 +61,9 @@ const DISK_FULL = '53100'
 const TOO_MANY_CONNECTIONS = '53300'
 
 function explainShortage(error: unknown): unknown {
-  const { code, message } = error as NodeJS.ErrnoException
+  // A pool that can't open a connection wraps the server's reason.
+  const reason = error instanceof DatabaseUnavailable ? error.cause : error
+  const { code, message } = Object(reason) as NodeJS.ErrnoException
   if (code === DISK_FULL) {
     return new StartError(`DATABASE_URL: the server's disk is full: ${message}`, { cause: error })
   }
