@@ -425,6 +425,17 @@ describe.concurrent('a start that cannot succeed', () => {
     }
   })
 
+  it('a command on a database with another application’s index of the same name fails with one line', async () => {
+    const { db, url } = await testDatabase('empty')
+    await db.unsafe(
+      `${EMPTIED}; create table logins (id integer); create index api_keys_account on logins (id)`,
+    )
+    expectOneLine(
+      await runToEnd(['migrate'], { ...database(), DATABASE_URL: url }),
+      'Cannot migrate the database: relation "api_keys_account" already exists. Use a database without the tables of other applications.',
+    )
+  })
+
   it.each([
     ['orders', 'create table orders (id integer)'],
     ['migrations', 'create table migrations (id integer, migration text, batch integer)'],

@@ -30,8 +30,10 @@ export async function migrate(sql: Sql, url: string): Promise<string[]> {
     if ((await appliedVersion(sql)) === files.length) return []
     return await withAdvisoryLock(url, 'migrate', (lock) => applyMissing(sql, url, lock, files))
   } catch (error) {
-    if (!isForbidden(error)) throw error
-    throw new StartError(`Cannot migrate the database: ${error.message}.`)
+    if (!(error instanceof postgres.PostgresError)) throw error
+    const remedy = REMEDIES[error.code]
+    if (remedy === undefined) throw error
+    throw new StartError(`Cannot migrate the database: ${error.message}.${remedy}`)
   }
 }
 
@@ -74,13 +76,16 @@ async function applyMissing(
   return names
 }
 
-const INSUFFICIENT_PRIVILEGE = '42501'
-const READ_ONLY_TRANSACTION = '25006'
+const OTHER_DATABASE = ' Use a database without the tables of other applications.'
 
-/** The role lacks privileges, or the server is a standby: the operator can fix both. */
-const isForbidden = (error: unknown): error is postgres.PostgresError =>
-  error instanceof postgres.PostgresError &&
-  [INSUFFICIENT_PRIVILEGE, READ_ONLY_TRANSACTION].includes(error.code)
+/** The errors that an operator can fix, with an additional sentence. */
+const REMEDIES: Record<string, string> = {
+  '42501': '', // insufficient privilege
+  '25006': '', // read-only transaction: the server is a standby
+  '42P07': OTHER_DATABASE, // duplicate table or index
+  '42710': OTHER_DATABASE, // duplicate type
+  '42723': OTHER_DATABASE, // duplicate function
+}
 
 async function refuseUnusableServer(sql: Sql): Promise<void> {
   const [row] = await sql<{ version: number; encoding: string; database: string }[]>`
