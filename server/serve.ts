@@ -3,6 +3,7 @@ import { buildApp } from './app.ts'
 import { importBundledCatalog } from './catalog/import/bundled.ts'
 import type { Config } from './config.ts'
 import { dashboardBuild } from './dashboard/build.ts'
+import { requireSecretKey } from './database/require-secret-key.ts'
 import { serverError } from './errors.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawResponse } from './http/error-handler.ts'
@@ -28,7 +29,6 @@ import { openService, type Service } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { groupDigits } from './text/formats.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
-import { requireSecretKey } from './webhooks/require-secret-key.ts'
 
 /** Time for requests in progress to finish at a shutdown. */
 const SHUTDOWN_TIMEOUT_MS = 10_000

@@ -178,6 +178,21 @@ describe('a payout run', () => {
     expect((await balances())[`seller:${seller.accountId}`]).toBe(-debt)
   })
 
+  it('a run with a SECRET_KEY that cannot read a bank account is refused, and takes no payout', async () => {
+    const seller = await openShop(app)
+    await enterBankAccount(seller)
+    await received(seller)
+    const wrong = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { ...NO_LIMITS, SECRET_KEY: 'another-key-for-tests-of-this-service' },
+    })
+    const refused = await wrong.operator.post('/operator/v1/payout-runs')
+    expect(refused.status).toBe(409)
+    expect(refused.body.error.message).toContain('SECRET_KEY')
+    expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'due' })
+    expect((await run()).count).toBe(1)
+  })
+
   it('a payout run is refused if the marketplace has no bank account', async () => {
     const bare = await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl })
     bare.ctx.config.payoutIban = undefined

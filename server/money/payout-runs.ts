@@ -36,7 +36,7 @@ const MAX_PAYOUTS = 5_000
  * Takes up to 5,000 payouts that are due and not held, and records their transfers. Concurrent runs never take the same
  * payout. The file (payoutFile) instructs the bank.
  *
- * @throws conflict if the marketplace's own bank account is not configured
+ * @throws conflict if the marketplace's own bank account is not configured, or a seller's can't be decrypted
  */
 export function runPayouts(ctx: Context): Promise<PayoutRun> {
   requireOwnAccount(ctx)
@@ -150,15 +150,33 @@ async function takePayouts(tx: Context, runId: number, before: Date): Promise<Pa
   return run
 }
 
-/** The transfer of a payout, as the database stores it. */
+/**
+ * The transfer of a payout, as the database stores it.
+ *
+ * @throws conflict if the IBAN can't be decrypted: the bank's file could not be written
+ */
 function transferOf(ctx: Context, payout: DuePayout) {
   const { id, accountId, reference, amountCents } = payout
   const transfer = { id, account_id: accountId, reference, amount_cents: amountCents }
   const { holder, iban } = payout
-  if (holder !== null && iban !== null) return { ...transfer, holder, iban: hex(iban) }
+  if (holder !== null && iban !== null) {
+    readIban(ctx, accountId, iban)
+    return { ...transfer, holder, iban: hex(iban) }
+  }
   const test = testBankAccount(accountId, payout.shopName)
   const sealed = sealText(ctx.config, 'bank accounts', accountId, test.iban)
   return { ...transfer, holder: test.holder, iban: hex(sealed) }
+}
+
+/** @throws conflict if it was encrypted with another SECRET_KEY */
+function readIban({ config }: Context, accountId: number, sealed: Buffer): string {
+  try {
+    return unsealText(config, 'bank accounts', accountId, sealed)
+  } catch {
+    throw conflict(
+      `The bank account of seller ${accountId} was encrypted with another SECRET_KEY. Start the service with that key.`,
+    )
+  }
 }
 
 const hex = (bytes: Buffer) => `\\x${bytes.toString('hex')}`
@@ -262,7 +280,7 @@ export async function payoutFile(ctx: Context, runId: number): Promise<string> {
     reference: payout.reference,
     amountCents: payout.amountCents,
     name: payout.holder,
-    iban: unsealText(ctx.config, 'bank accounts', payout.accountId, payout.iban),
+    iban: readIban(ctx, payout.accountId, payout.iban),
   }))
   return creditTransferFile({
     id: `CARDSTALL-${runId}-${run.createdAt.getTime().toString(36).toUpperCase()}`,

@@ -176,11 +176,15 @@ describe('a shipped order', () => {
   it('moving the clock in any process receives the long-shipped orders at once', async () => {
     const order = await shipped()
     await copies(order, 1_100)
-    const settings = { DATABASE_URL: app.databaseUrl, SANDBOX: 'true', LOG_LEVEL: 'warn' }
+    const settings = {
+      DATABASE_URL: app.databaseUrl,
+      SANDBOX: 'true',
+      LOG_LEVEL: 'warn',
+      OPERATOR_TOKEN,
+      SECRET_KEY: app.ctx.config.secretKey!,
+    }
     const services = await Promise.all(
-      [1, 2, 3].map(async () =>
-        (await startService({ ...settings, OPERATOR_TOKEN, SECRET_KEY: 'x'.repeat(32) })).ready(),
-      ),
+      [1, 2, 3].map(async () => (await startService(settings)).ready()),
     )
     const { status } = await services[1]!.call('POST', '/operator/v1/sandbox/clock', {
       token: OPERATOR_TOKEN,

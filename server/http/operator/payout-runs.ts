@@ -59,7 +59,7 @@ export const payoutRunRoutes =
           operationId: 'runPayouts',
           summary: 'Run the payouts that are due',
           description:
-            'Takes every payout that is due and not held, at most 5,000, and marks it as sent. Concurrent runs never take the same payout. Give the file to the bank, then report the result of each payout. With an `Idempotency-Key` you can safely repeat the request for 24 hours. Responds with 409 without `PAYOUT_IBAN` and `PAYOUT_NAME`.',
+            'Takes every payout that is due and not held, at most 5,000, and marks it as sent. Concurrent runs never take the same payout. Give the file to the bank, then report the result of each payout. With an `Idempotency-Key` you can safely repeat the request for 24 hours. Responds with 409 without `PAYOUT_IBAN` and `PAYOUT_NAME`, and if the `SECRET_KEY` isn’t the one that encrypted a seller’s bank account; no payout is taken then.',
           tags: ['Money'],
           headers: idempotencyKeyHeader,
           response: { 201: Data(PayoutRunSchema, 'The run') },
