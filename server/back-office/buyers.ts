@@ -166,7 +166,7 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
     `
     const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
     const orders = idsOf(await ordersOf(db, slices))
-    // A trigger blanks recipient and text, of an e-mail that still waits once it is sent.
+    // A trigger blanks recipient, text and the mail server's reply. An e-mail that has not been attempted is sent first.
     const mails = await db`
       update mails set erased = true where slice_id = any(${slices}::bigint[]) and not erased
     `

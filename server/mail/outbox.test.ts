@@ -240,6 +240,59 @@ describe('an e-mail', () => {
   })
 })
 
+describe('an e-mail to a buyer whose data is erased', () => {
+  const BUYER = 'misty@buyers.example'
+  const CANNOT_DELIVER = `5.1.1 <${BUYER}>: Recipient address rejected`
+  const erase = () =>
+    app.operator.post('/operator/v1/buyers/erase', { payload: { email: BUYER.toUpperCase() } })
+  const erased = { status: 'failed', recipient: '', text: '' }
+
+  it.each([
+    ['permanently', 550],
+    ['for now', 450],
+  ])(
+    'an e-mail that the server refused %s before the erasure keeps only the code, and is not sent again',
+    async (_, code) => {
+      server.recipient = refuse(code, CANNOT_DELIVER)
+      await sendMail(app.ctx, { ...MAIL, to: BUYER })
+      await app.runMail()
+      expect((await row())!.error).toContain(BUYER)
+      expect((await erase()).body.data.mails).toBe(1)
+      expect(await row()).toMatchObject({
+        ...erased,
+        error: `The mail server refused the recipient: ${code} 5.1.1`,
+      })
+      server.recipient = accept
+      await advance(app.operator, 60)
+      await app.runMail()
+      expect(mailServer.received).toEqual([])
+    },
+  )
+
+  it('an e-mail that the server refuses after the erasure stores and logs no address, and is not sent again', async () => {
+    server.recipient = refuse(450, CANNOT_DELIVER)
+    await sendMail(app.ctx, { ...MAIL, to: BUYER })
+    await erase()
+    await app.runMail()
+    expect(await row()).toMatchObject({
+      ...erased,
+      attempts: 1,
+      error: 'The mail server refused the recipient: 450 5.1.1',
+    })
+    const failed = app.logged.find(({ reason }) => reason)
+    expect(failed).toMatchObject({ message: 'an e-mail failed permanently' })
+    expect(JSON.stringify(app.logged)).not.toContain(BUYER)
+  })
+
+  it('an e-mail that waits for its first attempt during the erasure is sent, and then blanked', async () => {
+    await sendMail(app.ctx, { ...MAIL, to: BUYER })
+    await erase()
+    await app.runMail()
+    expect(mailServer.received).toHaveLength(1)
+    expect(await row()).toMatchObject({ ...erased, status: 'sent', error: null })
+  })
+})
+
 describe('the password of the mail server', () => {
   it('the password of the mail server reaches no log and no row, even when the server repeats it', async () => {
     const wrong = await startTestApp({ settings: settingsFor(mailServer, 'hush/other') })

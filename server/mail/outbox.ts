@@ -8,6 +8,7 @@ import {
   type Handled,
   MAX_ATTEMPTS,
   type Mail,
+  type MailStatus,
   type NewMail,
   oneLine,
 } from './mail.ts'
@@ -161,14 +162,17 @@ export async function recordSuccesses({ db, now }: Context, handled: Handled[]):
   `
 }
 
-/** Records a failed attempt, and schedules the next one unless this was the last or a permanent failure. */
+/**
+ * Records a failed attempt, and schedules the next one unless this was the last or a permanent failure. A trigger ends
+ * the attempts of an erased e-mail, and removes the server's text from its error.
+ */
 export async function recordFailure(
   { db, now }: Context,
   mail: ClaimedMail,
   { message, isPermanent }: { message: string; isPermanent: boolean },
 ): Promise<{ isFailed: boolean }> {
   const delay = isPermanent ? undefined : delayAfter(mail.attempts)
-  await db`
+  const [failed] = await db<{ status: MailStatus }[]>`
     update mails
     set
       status = ${delay === undefined ? 'failed' : 'waiting'},
@@ -176,8 +180,9 @@ export async function recordFailure(
       next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
       leased_until = null
     where ${claimStillHeld(db, mail)}
+    returning status
   `
-  return { isFailed: delay === undefined }
+  return { isFailed: failed ? failed.status === 'failed' : delay === undefined }
 }
 
 /** Gives the claim up at a shutdown. The attempt does not count. */
