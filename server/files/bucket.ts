@@ -72,7 +72,8 @@ export async function openBucket(
       const { body: stream, headers } = response
       // The connection may break before the stream is read: an unhandled error event would end the process.
       stream.on('error', () => {})
-      return { stream, length: Number(headers['content-length']) }
+      const length = headers['content-length']
+      return { stream, length: length === undefined ? undefined : Number(length) }
     },
 
     async delete(name) {

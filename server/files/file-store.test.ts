@@ -95,7 +95,11 @@ describe('a directory', () => {
 
 describe('a bucket', () => {
   /** Speaks as much of S3 as a store needs, path style, and checks each signature. The first requests fail as told. */
-  async function bucketServer({ failures = [] as ('503' | 'closed')[], secret = SECRET } = {}) {
+  async function bucketServer({
+    failures = [] as ('503' | 'closed')[],
+    secret = SECRET,
+    isChunked = false,
+  } = {}) {
     const objects = new Map<string, { bytes: Buffer; type: string }>()
     const requests: { request: string; headers: IncomingHttpHeaders }[] = []
     const { port } = await startWebServer(async (req, res) => {
@@ -119,8 +123,9 @@ describe('a bucket', () => {
       }
       const found = objects.get(key)
       if (!found) return res.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
-      res.setHeader('content-length', found.bytes.length)
-      res.end(found.bytes)
+      if (!isChunked) res.setHeader('content-length', found.bytes.length)
+      res.write(found.bytes)
+      res.end()
     })
     const url = (path: string) =>
       `s3://${path}?region=eu-west-1&endpoint=http://127.0.0.1:${port}&force_path_style=true`
@@ -157,6 +162,15 @@ describe('a bucket', () => {
     const { url, requests } = await bucketServer()
     await expectToKeep(await openFileStore(url('card-files')))
     expect(requests[0]?.request).toBe('PUT /card-files/photos/a-b_c.jpg')
+  })
+
+  it('a file is read from a bucket that responds without its length', async () => {
+    const { url } = await bucketServer({ isChunked: true })
+    const files = await openFileStore(url('card-files'))
+    await files.put('photos/x.jpg', BYTES, 'image/jpeg')
+    const found = await files.get('photos/x.jpg')
+    expect(found).toMatchObject({ length: undefined })
+    expect(await buffer(found!.stream)).toEqual(BYTES)
   })
 
   it('a failing bucket is reported as an error, not as a missing file', async () => {

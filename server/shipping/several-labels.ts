@@ -97,12 +97,11 @@ async function merge(
   for (const [sliceId, labelName] of labelNames) {
     const file = await files.get(labelPath(`${labelName}.pdf`))
     if (!file) continue
-    bytes += file.length
+    const content = await buffer(file.stream)
+    bytes += content.length
     if (bytes > MAX_MERGED_BYTES) {
-      file.stream.destroy()
       throw conflict('These labels are too large for one PDF. Request fewer at once.')
     }
-    const content = await buffer(file.stream)
     try {
       const label = await PDFDocument.load(content, { updateMetadata: false })
       for (const page of await merged.copyPages(label, label.getPageIndices())) merged.addPage(page)

@@ -16,5 +16,7 @@ export async function sendFile(
 ): Promise<FastifyReply> {
   const file = name === undefined ? undefined : await files.get(name)
   if (!file) throw notFound(missing)
-  return reply.headers({ ...headers, 'content-length': file.length }).send(file.stream)
+  const { stream, length } = file
+  const lengthHeader = length === undefined ? {} : { 'content-length': length }
+  return reply.headers({ ...headers, ...lengthHeader }).send(stream)
 }

@@ -627,6 +627,26 @@ describe('label links', () => {
     })
   })
 
+  it('a label is served and merged from a storage that does not tell its length', async () => {
+    const parcel = await sell()
+    const link = (await label(parcel)).body.data.label_url as string
+    const { text } = await follow(link)
+    const { files } = app.ctx
+    const withoutLength: typeof files.get = async (name) => {
+      const file = await files.get(name)
+      return file && { stream: file.stream, length: undefined }
+    }
+    app.ctx.files = { ...files, get: withoutLength }
+    const served = await follow(link)
+    const merged = await seller.post('/tools/v1/labels', {
+      payload: { orders: parcel.orderIds, merge: true },
+    })
+    app.ctx.files = files
+    expect(served).toMatchObject({ status: 200, text })
+    expect(served.headers).not.toHaveProperty('content-length')
+    expect(merged.status).toBe(200)
+  })
+
   it('a changed label link returns 403, whichever part was changed', async () => {
     const link = await linkOf()
     const other = await linkOf()
