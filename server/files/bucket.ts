@@ -57,7 +57,12 @@ export async function openBucket(
     const text = await response.body.text()
     if (statusCode === 404 && method !== 'PUT') return undefined
     const code = text.match(/<Code>(\w+)<\/Code>/)?.[1] ?? ''
-    throw new Error(`the bucket responded to ${method} with ${statusCode} ${code}`.trim())
+    // S3 hides from a client without ListBucket whether the file exists. A 404 would hide a wrong policy in turn.
+    const hint =
+      method === 'GET' && code === 'AccessDenied'
+        ? ': without the permission ListBucket, it does so for a missing file'
+        : ''
+    throw new Error(`the bucket responded to ${method} with ${statusCode} ${code}`.trim() + hint)
   }
 
   return {

@@ -181,6 +181,18 @@ describe('a bucket', () => {
     await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow()
   })
 
+  it('a bucket that denies to read a file is an error that names the permission ListBucket', async () => {
+    const { port } = await startWebServer((_, res) =>
+      res.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>'),
+    )
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
+    await expect(files.get('photos/x.jpg')).rejects.toThrow(
+      'the bucket responded to GET with 403 AccessDenied: without the permission ListBucket, it does so for a missing file',
+    )
+    await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow(/AccessDenied$/)
+  })
+
   it('a request that the bucket loses or refuses for a moment is repeated', async () => {
     const { url, objects } = await bucketServer({ failures: ['503', 'closed'] })
     const files = await openFileStore(url('card-files'))
