@@ -104,7 +104,7 @@ export async function openService(
       ? (primary?.counters() ?? memoryCounters())
       : await countersInRedis(config.redisUrl, log, metrics)
   closers.push(() => counters.close())
-  const carrier = openCarrier(config, { db: sql, now: clock.now }, closers)
+  const carrier = openCarrier(config, { db: sql, now: clock.now, log }, closers)
 
   const service: Service = {
     config,
@@ -134,12 +134,12 @@ export async function openService(
 
 function openCarrier(
   { carrier, sendcloud }: Config,
-  ctx: Pick<Context, 'db' | 'now'>,
+  ctx: Pick<Context, 'db' | 'now' | 'log'>,
   closers: Closers,
 ): Carrier | undefined {
   if (carrier === 'simulated') return simulatedCarrier(ctx)
   if (!sendcloud) return undefined
-  const opened = sendcloudCarrier(sendcloud)
+  const opened = sendcloudCarrier(sendcloud, ctx.log)
   closers.push(() => opened.close())
   return opened
 }

@@ -91,6 +91,7 @@ beforeEach(() => {
   parcels = []
   requests = []
   newParcel = announced
+  warnings = []
   interfere = () => false
 })
 
@@ -102,6 +103,8 @@ const PARCEL: Parcel = {
   recipient: { ...ADDRESS, email: BUYER.email },
 }
 
+/** The fields of the warnings in the log. */
+let warnings: object[]
 const opened: { close(): Promise<void> }[] = []
 afterAll(() => Promise.all(opened.map((carrier) => carrier.close())))
 
@@ -111,7 +114,8 @@ function carrier(settings: object = {}, timeoutMs = 2_000) {
     ['*', 9],
   ])
   const all = { url, publicKey: 'public', secretKey: 'secret', methods, ...settings }
-  const created = sendcloudCarrier(all, { timeoutMs })
+  const log = { warn: (fields: object) => warnings.push(fields) }
+  const created = sendcloudCarrier(all, log, { timeoutMs })
   opened.push(created)
   return created
 }
@@ -247,6 +251,56 @@ describe('the Sendcloud carrier', () => {
     }
   })
 
+  it.each([
+    ['a number', { tracking_number: 12345 }, { trackingCode: '12345' }],
+    ['padded', { tracking_number: ' 3SY ' }, { trackingCode: '3SY' }],
+    ['empty', { tracking_number: '', tracking_url: '' }, { trackingCode: null, trackingUrl: null }],
+  ])('a tracking code that is %s is read as text', async (_, fields, expected) => {
+    newParcel = () => ({ ...announced(), ...fields })
+    expect(await carrier().buy(PARCEL)).toMatchObject({ status: 'ready', ...expected })
+    expect(warnings).toEqual([])
+  })
+
+  it.each([
+    ['tracking_number', 'an object', { code: 'SECRET' }, 'trackingCode'],
+    ['tracking_number', 'a number that JSON cannot hold', 2 ** 60, 'trackingCode'],
+    ['tracking_number', 'a text with NUL', 'SECRET\0', 'trackingCode'],
+    ['tracking_number', 'a text with a control character', 'SEC\x1bRET', 'trackingCode'],
+    ['tracking_number', 'half a character', 'SECRET\ud83d', 'trackingCode'],
+    ['tracking_number', 'too long', 'SECRET'.repeat(20), 'trackingCode'],
+    ['tracking_url', 'not http', 'javascript:SECRET', 'trackingUrl'],
+    ['tracking_url', 'no URL', 'https://', 'trackingUrl'],
+    ['tracking_url', 'too long', `https://t.example/${'SECRET'.repeat(400)}`, 'trackingUrl'],
+    ['tracking_url', 'an object', { url: 'SECRET' }, 'trackingUrl'],
+  ])(
+    'a %s that is %s is left out, and the log names only the field',
+    async (field, _, value, key) => {
+      newParcel = () => ({ ...announced(), [field]: value })
+      const bought = await carrier().buy(PARCEL)
+      expect(bought).toMatchObject({ status: 'ready', [key]: null })
+      expect(warnings).toEqual([{ shipment: bought.id, field }])
+    },
+  )
+
+  it('the status of a parcel is cut to 200 characters, and left out unless it is text', async () => {
+    newParcel = () => ({ ...announced(), status: { id: 1000, message: 'x'.repeat(5_000) } })
+    const { id, trackingStatus } = await carrier().buy(PARCEL)
+    expect(trackingStatus).toBe('x'.repeat(200))
+    parcels[0]!.status = { id: 1000, message: ['Ready\0'] }
+    expect(await carrier().read(id)).toMatchObject({ status: 'ready', trackingStatus: null })
+  })
+
+  it('a parcel without a usable id is not taken for one, and a list may contain others', async () => {
+    for (const id of ['7', 1.5, null]) {
+      respondWith(200, { parcel: { ...announced(), id } })
+      expect((await failure(carrier().buy(PARCEL))).outcome).toBe('unknown')
+      respondWith(200, {
+        parcels: [null, { ...announced(), id, external_reference: 'cs-reference' }],
+      })
+      expect((await failure(carrier().find('cs-reference'))).outcome).toBe('unknown')
+    }
+  })
+
   it('reading a parcel that was not announced requests its label again', async () => {
     const sendcloud = carrier()
     newParcel = () => unannounced(1002, 'Announcement failed')
@@ -353,6 +407,28 @@ describe('a service with CARRIER=sendcloud', () => {
     const { pathname, search } = new URL(body.data.label_url)
     const { rawPayload } = await app.app.inject(pathname + search)
     expect(rawPayload).toEqual(PDF)
+  })
+
+  it('a tracking code that Sendcloud sends as a number is text in the response and in the event', async () => {
+    newParcel = () => ({ ...announced(), tracking_number: 12345 })
+    const { body } = await (await newOrderLabel())()
+    expect(body.data).toMatchObject({ status: 'ready', tracking_code: '12345' })
+    const [event] = await app.ctx.db<{ data: string }[]>`
+      select data from events where event = 'order.label_ready' order by id desc limit 1
+    `
+    expect(JSON.parse(event!.data).tracking_code).toBe('12345')
+  })
+
+  it('a parcel with a tracking code that the database cannot store has a label nevertheless', async () => {
+    newParcel = () => ({ ...announced(), tracking_number: 'SECRET\0', tracking_url: { a: 1 } })
+    const call = await newOrderLabel()
+    for (let i = 0; i < 2; i++) {
+      const { status, body } = await call()
+      expect(status).toBe(200)
+      expect(body.data).toMatchObject({ status: 'ready', tracking_code: null, tracking_url: null })
+    }
+    expect(parcels).toHaveLength(1)
+    expect(JSON.stringify(app.logged)).not.toContain('SECRET')
   })
 
   it('a label is bought once although the connection breaks after Sendcloud has created the parcel', async () => {

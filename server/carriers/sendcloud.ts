@@ -1,5 +1,6 @@
 import type { Agent, Dispatcher } from 'undici'
 import type { SendcloudSettings } from '../config.ts'
+import type { Log } from '../log.ts'
 import {
   ACTION_REQUIRED,
   type Carrier,
@@ -13,6 +14,11 @@ const TIMEOUT_MS = 15_000
 const MAX_RESPONSE_BYTES = 1024 * 1024
 const MAX_LABEL_BYTES = 10 * 1024 * 1024
 
+/** The limits of the tracking that the operator reports (http/shapes/tracking.ts). */
+const MAX_CODE_CHARACTERS = 100
+const MAX_URL_CHARACTERS = 2048
+const MAX_STATUS_CHARACTERS = 200
+
 /** The ids of Sendcloud's parcel statuses that concern the label. */
 const BEING_ANNOUNCED = 1001
 const NOT_ANNOUNCED = [999, 1002]
@@ -21,14 +27,14 @@ const CANCELLED = [1998, 1999, 2000, 2001]
 /** Error codes of requests that never reached the server. */
 const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']
 
-/** The fields of Sendcloud's parcel that we use. */
+/** The fields of Sendcloud's parcel that we use. Only the id is checked: other fields may have any type. */
 type SendcloudParcel = {
   id: number
-  external_reference?: string | null
-  tracking_number?: string | null
-  tracking_url?: string | null
-  status?: { id: number; message: string } | null
-  label?: { label_printer?: string | null } | null
+  external_reference?: unknown
+  tracking_number?: unknown
+  tracking_url?: unknown
+  status?: { id?: unknown; message?: unknown } | null
+  label?: { label_printer?: unknown } | null
 }
 
 /**
@@ -37,9 +43,12 @@ type SendcloudParcel = {
  */
 export function sendcloudCarrier(
   settings: SendcloudSettings,
+  log: Pick<Log, 'warn'>,
   { timeoutMs = TIMEOUT_MS } = {},
 ): Carrier & { close(): Promise<void> } {
   const { request, fetchPdf, close } = openClient(settings, timeoutMs)
+
+  const shipmentFrom = (parcel: SendcloudParcel): CarrierShipment => shipmentIn(parcel, log)
 
   const getParcel = async (id: string) =>
     parcelIn(await request('GET', `/parcels/${encodeURIComponent(id)}`))
@@ -56,17 +65,17 @@ export function sendcloudCarrier(
     async find(reference) {
       const query = new URLSearchParams({ external_reference: reference })
       const response = await request('GET', `/parcels?${query}`)
-      const parcels = (response as { parcels?: SendcloudParcel[] } | null)?.parcels
+      const parcels = (response as { parcels?: (SendcloudParcel | null)[] } | null)?.parcels
       if (!Array.isArray(parcels)) {
         throw new CarrierError('unknown', 'The response of Sendcloud has no list of parcels.')
       }
-      const found = parcels.find((parcel) => parcel.external_reference === reference)
-      return found && shipmentFrom(found)
+      const found = parcels.find((parcel) => parcel?.external_reference === reference)
+      return found ? shipmentFrom(parcelIn({ parcel: found })) : undefined
     },
 
     async read(id) {
       const parcel = await getParcel(id)
-      if (!NOT_ANNOUNCED.includes(parcel.status?.id ?? 0)) return shipmentFrom(parcel)
+      if (!isAmong(NOT_ANNOUNCED, parcel.status?.id)) return shipmentFrom(parcel)
       // Sendcloud refused the label at the purchase. Request it again; it may be refused again.
       const body = { parcel: { id: parcel.id, request_label: true } }
       try {
@@ -79,9 +88,9 @@ export function sendcloudCarrier(
     },
 
     async label(id) {
-      const { label } = await getParcel(id)
-      const url = label?.label_printer
-      if (!url) throw new CarrierError('refused', `Sendcloud has no label for parcel ${id}.`)
+      const url = labelUrlIn(await getParcel(id))
+      if (url === undefined)
+        throw new CarrierError('refused', `Sendcloud has no label for parcel ${id}.`)
       return fetchPdf(url)
     },
   }
@@ -89,10 +98,15 @@ export function sendcloudCarrier(
 
 function parcelIn(response: unknown): SendcloudParcel {
   const parcel = (response as { parcel?: SendcloudParcel } | null)?.parcel
-  if (typeof parcel?.id !== 'number') {
+  if (!Number.isSafeInteger(parcel?.id)) {
     throw new CarrierError('unknown', 'The response of Sendcloud has no parcel.')
   }
-  return parcel
+  return parcel!
+}
+
+function labelUrlIn({ label }: SendcloudParcel): string | undefined {
+  const url = label?.label_printer
+  return typeof url === 'string' && url !== '' ? url : undefined
 }
 
 function newParcel(
@@ -120,31 +134,51 @@ function newParcel(
   }
 }
 
-function shipmentFrom({
-  id,
-  status,
-  label,
-  tracking_number,
-  tracking_url,
-}: SendcloudParcel): CarrierShipment {
-  const shipmentStatus = statusFrom(status?.id, Boolean(label?.label_printer))
+/** Reads a parcel. It exists at Sendcloud, so an unusable field is left out instead of failing the call each time. */
+function shipmentIn(parcel: SendcloudParcel, log: Pick<Log, 'warn'>): CarrierShipment {
+  const { status } = parcel
+  const id = String(parcel.id)
+  const usable = (field: string, text: string | null | undefined): string | null => {
+    if (text !== undefined) return text
+    log.warn({ shipment: id, field }, 'the carrier sent a field that cannot be used')
+    return null
+  }
+  const shipmentStatus = statusFrom(status?.id, labelUrlIn(parcel) !== undefined)
   return {
-    id: String(id),
+    id,
     status: shipmentStatus,
     message: shipmentStatus === 'action_required' ? ACTION_REQUIRED : null,
-    trackingCode: tracking_number || null,
-    trackingUrl: tracking_url || null,
-    trackingStatus: status?.message || null,
+    trackingCode: usable('tracking_number', textFrom(parcel.tracking_number, MAX_CODE_CHARACTERS)),
+    trackingUrl: usable('tracking_url', webUrlFrom(parcel.tracking_url)),
+    trackingStatus: usable('status', textFrom(cut(status?.message), MAX_STATUS_CHARACTERS)),
   }
 }
 
-function statusFrom(statusId: number | undefined, hasLabel: boolean): CarrierShipment['status'] {
+/** Null for an empty text; undefined for one that is too long or that PostgreSQL or a page can't show. */
+function textFrom(value: unknown, maxCharacters: number): string | null | undefined {
+  const text = Number.isSafeInteger(value) ? String(value) : (value ?? '')
+  if (typeof text !== 'string') return undefined
+  const trimmed = text.trim()
+  const isUsable =
+    trimmed.length <= maxCharacters && trimmed.isWellFormed() && !/\p{Cc}/u.test(trimmed)
+  return isUsable ? trimmed || null : undefined
+}
+
+function webUrlFrom(value: unknown): string | null | undefined {
+  const text = textFrom(value, MAX_URL_CHARACTERS)
+  return text && !(/^https?:\/\//i.test(text) && URL.canParse(text)) ? undefined : text
+}
+
+const cut = (value: unknown) =>
+  typeof value === 'string' ? value.slice(0, MAX_STATUS_CHARACTERS).toWellFormed() : value
+
+function statusFrom(statusId: unknown, hasLabel: boolean): CarrierShipment['status'] {
   if (statusId === BEING_ANNOUNCED) return 'processing'
-  if (statusId !== undefined && [...NOT_ANNOUNCED, ...CANCELLED].includes(statusId)) {
-    return 'action_required'
-  }
+  if (isAmong([...NOT_ANNOUNCED, ...CANCELLED], statusId)) return 'action_required'
   return hasLabel ? 'ready' : 'processing'
 }
+
+const isAmong = (ids: readonly unknown[], id: unknown) => ids.includes(id)
 
 type Method = 'GET' | 'POST' | 'PUT'
 
