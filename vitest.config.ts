@@ -86,6 +86,7 @@ export default defineConfig({
     // Only for tests that hang: on a busy machine, a test takes ten times as long as on a quiet one.
     testTimeout: 180_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 180_000 } },
     projects: [
       {
         extends: true,

@@ -376,7 +376,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await dialog.waitFor({ state: 'detached' })
       await page.getByRole('region', { name: 'Selected listings' }).waitFor({ state: 'detached' })
       const price = page.getByRole('textbox', { name: /^Price of/ }).first()
-      await expect.poll(() => price.inputValue()).toBe('200.00')
+      await price.and(page.locator('[value="200.00"]')).waitFor()
       const doubled = [200, choice === 'Continue' ? 1_001 : 1_000]
       expect(await prices()).toEqual(choice === 'Continue' ? [doubled] : [[100, 1], doubled])
     }
