@@ -2,8 +2,9 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { expect, inject, it } from 'vitest'
-import { startTestApp } from '../test/app.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
+import { insertSlices } from '../test/fixtures/orders.ts'
 import { tourOfOperations } from '../test/tour-of-operations.ts'
 import type { Sql } from './sql.ts'
 
@@ -65,10 +66,13 @@ it('no statement reads a large table from end to end', async () => {
   await logPlans(db)
   const log = inject('databaseLog')
   const { size } = await stat(log)
-  await tourOfOperations(await startTestApp({ databaseUrl: url, settings }))
+  const app = await startTestApp({ databaseUrl: url, settings })
+  await tourOfOperations(app)
+  await searchInLargeShop(app)
 
   const plans = plansIn(await text(createReadStream(log, { start: size })))
   expect(plans.length).toBeGreaterThan(100)
+  expect(JSON.stringify(plans)).toContain('checkouts_buyer_words')
   const partial = await partialIndexes(db)
   const found = plans.flatMap(({ 'Query Text': query, Plan: plan }) => {
     const statement = query.replaceAll(/\s+/g, ' ').trim()
@@ -78,6 +82,18 @@ it('no statement reads a large table from end to end', async () => {
   })
   expect([...new Set(found)]).toEqual([])
 }, 180_000)
+
+/** Searches for a buyer whom no recent order of the shop has. */
+async function searchInLargeShop(app: TestApp): Promise<void> {
+  const { accountId } = await app.seller()
+  const others = Array.from({ length: 2_000 }, () => 'Brock')
+  await insertSlices(app.ctx.db, accountId, ['Oak', ...others])
+  const member = await app.member(accountId)
+  for (const filter of ['', 'status=received&', 'from=2020-01-01&']) {
+    const { body } = await member.get(`/dashboard/api/orders?${filter}buyer=oak`)
+    expect(body.data).toHaveLength(1)
+  }
+}
 
 /** Tells the planner that each page of each large table has ten million rows. Returns the tables. */
 async function inflate(db: Sql): Promise<string[]> {

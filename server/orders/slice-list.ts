@@ -41,6 +41,12 @@ export type SliceFilters = {
 /** A position in the list: the key of the slice before or after the page. */
 export type SlicePosition = { after?: string | undefined; before?: string | undefined }
 
+/** Slices that a search for a buyer reads from the list before it looks up the buyers themselves. */
+const MAX_WALKED = 2_000
+
+/** The slices on one side of a position, the nearest first: SQL about `created_at` and `id`. */
+type Side = { isOnIt: ReturnType<Db>; order: ReturnType<Db> }
+
 /**
  * A page of a seller's slices, newest first. The page is found by its position instead of a number, and nothing is
  * counted, so that every page costs the same in a shop with millions of orders.
@@ -57,23 +63,24 @@ export async function listSlices(
   return begin(async (db) => {
     const isBackward = after === undefined && before !== undefined
     const position = await positionOf(db, accountId, isBackward ? { before } : { after })
-    const found = await db<{ id: number }[]>`
-      select id
-      from (${candidates(db, accountId, filters)}) candidate
-      where ${
-        position === undefined
-          ? db`true`
-          : isBackward
-            ? db`(created_at, id) > (${position.createdAt}, ${position.id})`
-            : db`(created_at, id) < (${position.createdAt}, ${position.id})`
-      }
-      order by ${isBackward ? db`created_at, id` : db`created_at desc, id desc`}
-      limit ${size + 1}
-    `
-    const ids = found.slice(0, size).map(({ id }) => id)
+    const found = await findIds(
+      db,
+      accountId,
+      filters,
+      {
+        isOnIt:
+          position === undefined
+            ? db`true`
+            : isBackward
+              ? db`(created_at, id) > (${position.createdAt}, ${position.id})`
+              : db`(created_at, id) < (${position.createdAt}, ${position.id})`,
+        order: db`order by ${isBackward ? db`created_at, id` : db`created_at desc, id desc`}`,
+      },
+      size + 1,
+    )
     const hasMore = found.length > size
     return {
-      rows: await readLines(db, ids),
+      rows: await readLines(db, found.slice(0, size)),
       hasNewer: isBackward ? hasMore : position !== undefined,
       hasOlder: isBackward || hasMore,
     }
@@ -108,39 +115,103 @@ async function positionOf(
   return slice
 }
 
-/** The matching slices. The rows of a slice have its time, so a status is found with the index of the rows. */
-function candidates(db: Db, accountId: number, { status, from, to, buyer }: SliceFilters) {
-  const isInPeriod = db`
-    ${from === undefined ? db`` : db`and created_at >= ${from}`}
-    ${to === undefined ? db`` : db`and created_at < ${to}`}
+/**
+ * The first slices that match. A search for a buyer first walks along the list, which finds a frequent name in
+ * milliseconds. A name that is rare among these slices is looked up in the index of all buyers, because the walk would
+ * read every slice of the shop.
+ */
+async function findIds(
+  db: Db,
+  accountId: number,
+  filters: SliceFilters,
+  side: Side,
+  limit: number,
+): Promise<number[]> {
+  const { isOnIt, order } = side
+  const first = (count: number) => db`
+    select id, created_at
+    from (${candidates(db, accountId, filters)}) candidate
+    where ${isOnIt}
+    ${order}
+    limit ${count}
   `
-  const hasBuyer =
-    buyer === undefined
-      ? db``
-      : db`
-          and exists (
-            select 1
-            from slices s
-            join checkouts c on c.id = s.checkout_id
-            where s.id = candidate.id and name_words(c.buyer_name) @@ name_search(${buyer})
-          )
-        `
-  return status === undefined
-    ? db`
-        select id, created_at
-        from slices candidate
-        where account_id = ${accountId} ${isInPeriod} ${hasBuyer}
-      `
-    : db`
-        select id, created_at
-        from (
-          select distinct created_at, slice_id as id
-          from orders
-          where account_id = ${accountId} and status = ${status} ${isInPeriod}
-        ) candidate
-        where true ${hasBuyer}
-      `
+  if (filters.buyer === undefined) return idsIn(await db<{ id: number }[]>`${first(limit)}`)
+  const [walk] = await db<{ ids: number[]; walked: number }[]>`
+    select
+      array(
+        select id
+        from (${first(MAX_WALKED)}) candidate
+        where exists (
+          select 1
+          from slices s
+          join checkouts c on c.id = s.checkout_id
+          where s.id = candidate.id and name_words(c.buyer_name) @@ name_search(${filters.buyer})
+        )
+        ${order}
+        limit ${limit}
+      ) as ids,
+      (select count(*) from (${first(MAX_WALKED)}) candidate) as walked
+  `
+  const { ids, walked } = walk!
+  const isComplete = ids.length === limit || walked < MAX_WALKED
+  return isComplete ? ids : findIdsOfBuyer(db, accountId, filters, side, limit)
 }
+
+/** The first slices that match, found by their buyers. The cost is that of the buyers with the name in all shops. */
+async function findIdsOfBuyer(
+  db: Db,
+  accountId: number,
+  { status, buyer, ...period }: SliceFilters,
+  { isOnIt, order }: Side,
+  limit: number,
+): Promise<number[]> {
+  const hasStatus =
+    status === undefined
+      ? db``
+      : db`and exists (select 1 from orders where slice_id = slices.id and status = ${status})`
+  return idsIn(
+    await db<{ id: number }[]>`
+      with buyers as materialized (
+        select id as checkout_id
+        from checkouts
+        where name_words(buyer_name) @@ name_search(${buyer!})
+      )
+      select id
+      from buyers
+      -- The limit makes the planner look up each checkout. Its estimate of the buyers is far too high, and it would
+      -- read all slices of the shop.
+      cross join lateral (
+        select id, created_at
+        from slices
+        where checkout_id = buyers.checkout_id and account_id = ${accountId} ${hasStatus}
+        limit 1
+      ) candidate
+      where ${isOnIt} ${isIn(db, period)}
+      ${order}
+      limit ${limit}
+    `,
+  )
+}
+
+const idsIn = (rows: { id: number }[]) => rows.map(({ id }) => id)
+
+const isIn = (db: Db, { from, to }: Pick<SliceFilters, 'from' | 'to'>) => db`
+  ${from === undefined ? db`` : db`and created_at >= ${from}`}
+  ${to === undefined ? db`` : db`and created_at < ${to}`}
+`
+
+/**
+ * The slices with a status in a period. The rows of a slice have its time, so a status is found with the index of the
+ * rows.
+ */
+const candidates = (db: Db, accountId: number, { status, ...period }: SliceFilters) =>
+  status === undefined
+    ? db`select id, created_at from slices where account_id = ${accountId} ${isIn(db, period)}`
+    : db`
+        select distinct created_at, slice_id as id
+        from orders
+        where account_id = ${accountId} and status = ${status} ${isIn(db, period)}
+      `
 
 /** In the order of the list. */
 async function readLines(db: Db, ids: number[]): Promise<SliceLine[]> {

@@ -8,6 +8,7 @@ import {
   buy,
   cancel,
   insertSlice,
+  insertSlices,
   LABEL,
   LETTER,
   openShop,
@@ -111,6 +112,72 @@ describe('the list of slices', () => {
       expect(await keysOf(me, `buyer=${encodeURIComponent(text)}`), text).toEqual(found)
       expect(await keysOf(me, `status=pending&buyer=${encodeURIComponent(text)}`)).toEqual(found)
     }
+  })
+
+  it('a search for a buyer finds the same slices as a filter of the whole list, also in a large shop', async () => {
+    const { shop, me } = await signedIn()
+    const { shop: other } = await signedIn()
+    const { db } = app.ctx
+    const start = Date.parse('2021-01-01T00:00:00Z')
+    const sold: { key: string; name: string; status: string; at: number }[] = []
+    const sellTo = async (names: string[], status: string) => {
+      const at = start + sold.length * 60_000
+      const keys = await insertSlices(db, shop.accountId, names, { from: new Date(at), status })
+      const rows = keys.map((key, i) => ({
+        key,
+        name: names[i]!,
+        status,
+        at: at + (i + 1) * 60_000,
+      }))
+      sold.unshift(...rows.toReversed())
+    }
+    const names = (count: number, of: (index: number) => string) =>
+      Array.from({ length: count }, (_, index) => of(index))
+    // Gary bought long ago and lately, Erika always, Brock in another shop only.
+    const old = (index: number) => ['Gary Oak', 'Erika Mint', 'Gary Mint'][index % 3]!
+    await sellTo(names(12, old), 'received')
+    await sellTo(names(12, old), 'disputed')
+    await sellTo(
+      names(2_200, (index) => `${index % 100 ? 'Ash' : 'Erika'} Rose`),
+      'received',
+    )
+    await sellTo(
+      names(6, () => 'Gary Rose'),
+      'received',
+    )
+    await insertSlices(
+      db,
+      other.accountId,
+      names(30, () => 'Brock Gary'),
+    )
+
+    const begun = new Date(sold.at(-7)!.at).toISOString()
+    for (const buyer of ['gary', 'erika', 'mint', 'mint gar', 'ash', 'brock', '!']) {
+      for (const filter of ['', '&status=received', '&status=disputed', `&from=${begun}`]) {
+        const expected = sold
+          .filter(({ status }) => !filter.includes('status') || filter.endsWith(status))
+          .filter(({ at }) => !filter.includes('from') || at >= Date.parse(begun))
+          .filter(({ name }) =>
+            buyer.split(' ').every((word) => ` ${name.toLowerCase()}`.includes(` ${word}`)),
+          )
+          .map(({ key }) => key)
+        const query = `buyer=${buyer}${filter}&per_page=20`
+        const first = await me.get(`${ORDERS}?${query}`)
+        const keys = first.body.data.map((slice: { slice_key: string }) => slice.slice_key)
+        expect({ query, keys }).toEqual({ query, keys: expected.slice(0, 20) })
+        expect(first.body.meta.older).toBe(expected.length > 20 ? keys[19] : null)
+        for (const index of [1, expected.length - 2].filter((index) => expected[index])) {
+          const after = await keysOf(me, `${query}&after=${expected[index]}`)
+          const older = expected.slice(index + 1).slice(0, 20)
+          expect({ query, index, after }).toEqual({ query, index, after: older })
+          const before = await keysOf(me, `${query}&before=${expected[index]}`)
+          const newer = expected.slice(0, index).slice(-20)
+          expect({ query, index, before }).toEqual({ query, index, before: newer })
+        }
+      }
+    }
+    const { body } = await me.get('/dashboard/api/search?q=gary mint')
+    expect(body.data.orders).toHaveLength(5)
   })
 
   it('a line of the list adds up the rows of its slice', async () => {
