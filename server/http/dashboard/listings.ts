@@ -138,12 +138,17 @@ export const listingsApi =
     app.get(
       '/listings/export',
       { schema: { querystring: Type.Object(searchFields) } },
-      async ({ member, query }, reply) => {
+      async ({ id, member, query }, reply) => {
         const search = searchOf(ctx.catalog.current, query)
+        // Fastify ends the connection, so that the client notices the missing rest, but logs nothing.
+        const file = Readable.from(listingsCsv(ctx, member.accountId, search)).once(
+          'error',
+          (err) => ctx.log.error({ err, reqId: id }, 'an export of listings failed'),
+        )
         return reply
           .header('content-type', 'text/csv; charset=utf-8')
           .header('content-disposition', 'attachment; filename="listings.csv"')
-          .send(Readable.from(listingsCsv(ctx, member.accountId, search)))
+          .send(file)
       },
     )
 
