@@ -3,12 +3,15 @@ import { useMe } from '../shell/me.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
-import { serviceNow } from '../ui/format.ts'
+import { formatNumber, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { Money } from '../ui/values.tsx'
 import { readStatement, type StatementRecord, statementFile } from './api.ts'
+
+/** Orders that the page shows: a browser freezes for seconds with the 50,000 of a large shop. */
+const MAX_SHOWN = 500
 
 export function StatementTab() {
   const me = useMe()
@@ -60,6 +63,12 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
         </>
       }
     >
+      {slices.length > MAX_SHOWN && (
+        <p className="help">
+          Shows the first {formatNumber(MAX_SHOWN)} of {plural(slices.length, 'order')}. The
+          balances and the total are of all orders. The CSV file has all of them.
+        </p>
+      )}
       <div className="table-frame">
         <table className="table" aria-label={`Statement of ${nameOf(month)}`}>
           <thead>
@@ -74,7 +83,7 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
           </thead>
           <tbody>
             <Balance label="Opening balance" amount={statement.opening_balance} />
-            {slices.map(({ slice_key, ...amounts }) => (
+            {slices.slice(0, MAX_SHOWN).map(({ slice_key, ...amounts }) => (
               <tr key={slice_key}>
                 <th scope="row">
                   <code className="reference">{slice_key}</code>

@@ -6,7 +6,7 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
-import { act, buy, PARCEL, ship, shipsBy } from '../../test/fixtures/orders.ts'
+import { act, buy, insertSlices, PARCEL, ship, shipsBy } from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the page Payouts', () => {
   let app: BrowserApp
@@ -58,5 +58,38 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download CSV' }).click()
     expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
+  })
+
+  it('a statement with more than 500 orders shows the first of them and the total of all', async () => {
+    const { accountId } = await app.seller()
+    const sell = async (orders: number) => {
+      const names = Array.from({ length: orders }, () => 'Misty')
+      const keys = await insertSlices(app.ctx.db, accountId, names)
+      await app.ctx.db`
+        insert into postings (kind, account_id, slice_id, buyers_cents, seller_cents, created_at)
+        select 'shipping', account_id, id, -695, 695, ${app.ctx.now()}
+        from slices
+        where slice_key = any(${keys}::text[])
+        order by id
+      `
+      return keys
+    }
+    await sell(500)
+    const member = await app.member(accountId)
+    const page = await app.open('/dashboard/payouts/statements', { member, width: 320 })
+    const rows = page.getByRole('table', { name: /^Statement of/ }).getByRole('row')
+    const total = page.getByRole('row', { name: /^Total/ })
+    await total.getByText('€3,475.00').waitFor()
+    // The total and two balances are rows as well.
+    expect(await rows.count()).toBe(503)
+    expect(await page.getByText('The CSV file has all').count()).toBe(0)
+
+    const [last] = await sell(1)
+    await page.reload()
+    await page.getByText('Shows the first 500 of 501 orders.').waitFor()
+    await total.getByText('€3,481.95').waitFor()
+    expect(await rows.count()).toBe(503)
+    expect(await page.getByText(last!).count()).toBe(0)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
   })
 })
