@@ -130,7 +130,7 @@ async function findIds(
   const { isOnIt, order } = side
   const first = (count: number) => db`
     select id, created_at
-    from (${candidates(db, accountId, filters)}) candidate
+    from (${candidates(db, accountId, filters, order)}) candidate
     where ${isOnIt}
     ${order}
     limit ${count}
@@ -202,15 +202,21 @@ const isIn = (db: Db, { from, to }: Pick<SliceFilters, 'from' | 'to'>) => db`
 
 /**
  * The slices with a status in a period. The rows of a slice have its time, so a status is found with the index of the
- * rows.
+ * rows. `distinct` needs the order of the list, otherwise it chooses its own and reads all rows with the status.
  */
-const candidates = (db: Db, accountId: number, { status, ...period }: SliceFilters) =>
+const candidates = (
+  db: Db,
+  accountId: number,
+  { status, ...period }: SliceFilters,
+  order: ReturnType<Db>,
+) =>
   status === undefined
     ? db`select id, created_at from slices where account_id = ${accountId} ${isIn(db, period)}`
     : db`
         select distinct created_at, slice_id as id
         from orders
         where account_id = ${accountId} and status = ${status} ${isIn(db, period)}
+        ${order}
       `
 
 /** In the order of the list. */
