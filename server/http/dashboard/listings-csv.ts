@@ -1,7 +1,5 @@
 import { listedCard, listedProduct } from '../../catalog/catalog.ts'
 import { eurosFromCents } from '../../cents.ts'
-import { newBudget, withBudget } from '../../database/budget.ts'
-import { WRITE_LIMIT_MS } from '../../database/connect.ts'
 import { readListings } from '../../listings/listings.ts'
 import { type OwnListing, withOwnFacts } from '../../listings/own-listings.ts'
 import type { ListingSearch } from '../../listings/search-listings.ts'
@@ -21,8 +19,7 @@ const COLUMNS = [
 
 /**
  * A seller's listings as CSV, newest first. Reads them batch by batch while the client receives them. A listing that is
- * added meanwhile may be missing. Each batch has the time of a whole request for the database, because a million listings
- * need more.
+ * added meanwhile may be missing.
  */
 export async function* listingsCsv(
   ctx: Service,
@@ -33,25 +30,12 @@ export async function* listingsCsv(
   yield `\ufeff${COLUMNS.join(',')}\r\n`
   let before: number | null = null
   for (;;) {
-    const { ids, listings }: Batch = await withBudget(newBudget(WRITE_LIMIT_MS), () =>
-      readBatch(ctx, accountId, search, before),
-    )
+    const ids: number[] = await nextIds(ctx, accountId, search, before, BATCH)
+    const listings = await withOwnFacts(ctx, await readListings(ctx, accountId, ids))
     if (listings.length > 0) yield listings.map((listing) => line(ctx, listing)).join('')
     if (ids.length < BATCH) return
     before = ids.at(-1)!
   }
-}
-
-type Batch = { ids: number[]; listings: OwnListing[] }
-
-async function readBatch(
-  ctx: Service,
-  accountId: number,
-  search: ListingSearch,
-  before: number | null,
-): Promise<Batch> {
-  const ids = await nextIds(ctx, accountId, search, before, BATCH)
-  return { ids, listings: await withOwnFacts(ctx, await readListings(ctx, accountId, ids)) }
 }
 
 function line({ config, catalog }: Service, listing: OwnListing): string {

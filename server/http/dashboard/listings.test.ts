@@ -1,7 +1,4 @@
-import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { currentBudget, newBudget, withBudget } from '../../database/budget.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importRecords } from '../../test/catalog-fixture.ts'
 import {
@@ -13,7 +10,6 @@ import {
   productItem,
 } from '../../test/fixtures/listings.ts'
 import { buy, SHIPS } from '../../test/fixtures/orders.ts'
-import { listingsCsv } from './listings-csv.ts'
 
 const LISTINGS = '/dashboard/api/listings'
 
@@ -243,26 +239,6 @@ describe('import and export', () => {
     )
     const product = await member.get(`${LISTINGS}/export?q=booster box`)
     expect(product.text.match(/\r\n/g)).toHaveLength(2)
-  })
-
-  it('each part of an export has the time of a whole request for the database', async () => {
-    const { seller } = await openShop()
-    await insertListings(seller.accountId, 2_100)
-    const left: number[] = []
-    const slow = new Proxy(app.ctx.db, {
-      apply(db, self, statement) {
-        const budget = currentBudget()!
-        budget.leftMs -= 500
-        left.push(budget.leftMs)
-        return Reflect.apply(db, self, statement)
-      },
-    })
-    const lines = await withBudget(newBudget(10_000), () =>
-      text(Readable.from(listingsCsv({ ...app.ctx, db: slow }, seller.accountId, {}))),
-    )
-    expect(lines.match(/\r\n/g)).toHaveLength(2_101)
-    expect(left.length).toBeGreaterThan(10)
-    expect(Math.min(...left)).toBeGreaterThan(0)
   })
 
   it('an export that fails in the middle is logged, and its connection ends before the last line', async () => {

@@ -137,7 +137,8 @@ export const listingsApi =
 
     app.get(
       '/listings/export',
-      { schema: { querystring: Type.Object(searchFields) } },
+      // A million listings need more time than other requests have.
+      { config: { isLong: true }, schema: { querystring: Type.Object(searchFields) } },
       async ({ id, member, query }, reply) => {
         const search = searchOf(ctx.catalog.current, query)
         // Fastify ends the connection, so that the client notices the missing rest, but logs nothing.
