@@ -11,6 +11,7 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { databaseUrl } from '../test/global-setup.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
 import { pruneDeliveries, resendDelivery } from './deliveries.ts'
@@ -129,6 +130,25 @@ it('a resend that is requested while its partition is dropped keeps the partitio
   await runSchedule(app.ctx)
   expect(await partitions()).not.toContain(partition)
   expect(await deliveriesIn(app, `endpoint_id=${id}`)).toEqual([])
+})
+
+it('a prune that begins together with a partition keeps the new partition', async () => {
+  const last = (await partitions()).findLast((name) => name.startsWith('events'))!
+  const firstId = Number(last.split('_').at(-1))
+  let pruned: Promise<void> | undefined
+  await inTransaction(app.ctx, async ({ db }) => {
+    await db`lock table only events in access exclusive mode`
+    await db`drop table ${db(last)}`
+    await db`select add_partition('events', ${firstId}, ${firstId + 4_000_000})`
+    await db`select add_partition('events', ${firstId + 4_000_000}, null)`
+    await db`select setval(pg_get_serial_sequence('events', 'id'), ${firstId})`
+    pruned = pruneDeliveries(other.ctx)
+    await untilLockWaiters(app.ctx.db)
+  })
+  await pruned
+  expect(await partitions()).toContain(last)
+  await send()
+  expect(await filled()).toMatchObject({ [last]: 1 })
 })
 
 it('writers never fail and lose nothing while two processes begin and drop partitions', async () => {

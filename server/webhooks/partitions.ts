@@ -133,6 +133,9 @@ export async function dropPartitions(ctx: Context, before: Date): Promise<void> 
       if (!(await isOver(db, table, partition, endId))) continue
       await unlessBusy(ctx, async (tx) => {
         await tx.db`lock table only ${tx.db(table)} in access exclusive mode`
+        // The partitions may have been read while another process changed them.
+        const { current } = await layoutOf(tx.db, table)
+        if (partition.firstId >= current.firstId) return
         // A resend may have been requested meanwhile.
         if (!(await isOver(tx.db, table, partition, endId))) return
         await tx.db`drop table if exists ${tx.db(partition.name)}`
@@ -208,12 +211,9 @@ export const isKept = (db: Db) => {
 const layoutsOf = (db: Db) => Promise.all(TABLES.map((table) => layoutOf(db, table)))
 
 async function layoutOf(db: Db, table: Table): Promise<Layout> {
+  // The name says where a partition begins. Its bounds are null as soon as another transaction has dropped it.
   const partitions = await db<Partition[]>`
-    select
-      relname as name,
-      -- The first partition begins at MINVALUE.
-      coalesce(substring(pg_get_expr(relpartbound, oid) from 'FROM .''([0-9]+)')::bigint, 0)
-        as "firstId"
+    select relname as name, substring(relname from '[0-9]+$')::bigint as "firstId"
     from pg_inherits
     join pg_class on oid = inhrelid
     where inhparent = ${table}::regclass
