@@ -1,11 +1,15 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, inject, it } from 'vitest'
+import { lockExclusive } from '../files/lock.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { insertSlices } from '../test/fixtures/orders.ts'
 import { tourOfOperations } from '../test/tour-of-operations.ts'
+import { whenFileEnds } from '../test/when-file-ends.ts'
+import { START_LOCK } from './embedded/remove.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -66,6 +70,9 @@ it('no statement reads a large table from end to end', async () => {
   const tables = await inflate(db)
   await logPlans(db)
   const log = inject('databaseLog')
+  // The server's log is not rotated while this lock is held.
+  const release = await lockExclusive(path.join(path.dirname(log), START_LOCK))
+  whenFileEnds(release!)
   const { size } = await stat(log)
   const app = await startTestApp({ databaseUrl: url, settings })
   await tourOfOperations(app)
