@@ -121,7 +121,7 @@ const BENCH_SETTINGS = {
   WEBHOOK_RETENTION_DAYS: '3650',
 }
 
-/** The environment without settings. */
+/** The environment with every setting empty, which counts as absent. */
 const withoutSettings = (): NodeJS.ProcessEnv => ({
   ...process.env,
   ...Object.fromEntries(SETTING_NAMES.map((name) => [name, ''])),

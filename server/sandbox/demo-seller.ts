@@ -43,9 +43,9 @@ export async function demoPassword(ctx: Context): Promise<string> {
   const { dataDir } = ctx.config
   const password = await getOrCreateSecret(dataDir, 'demo-password', {
     isValid: async (password) => {
-      const hash = await demoPasswordHash(ctx)
-      const isProven = (await readSecret(dataDir, 'demo-password-proof')) === proof(password, hash)
-      return isProven || isPassword(password, hash)
+      const stored = await demoPasswordHash(ctx)
+      const proven = await readSecret(dataDir, 'demo-password-proof')
+      return proven === proof(password, stored) || isPassword(password, stored)
     },
     generate: async () => {
       const password = randomText(PASSWORD_CHARACTERS)

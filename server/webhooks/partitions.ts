@@ -133,9 +133,6 @@ export async function dropPartitions(ctx: Context, before: Date): Promise<void> 
       if (!(await isOver(db, table, partition, endId))) continue
       await unlessBusy(ctx, async (tx) => {
         await tx.db`lock table only ${tx.db(table)} in access exclusive mode`
-        // The partitions may have been read while another process changed them.
-        const { current } = await layoutOf(tx.db, table)
-        if (partition.firstId >= current.firstId) return
         // A resend may have been requested meanwhile.
         if (!(await isOver(tx.db, table, partition, endId))) return
         await tx.db`drop table if exists ${tx.db(partition.name)}`
