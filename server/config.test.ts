@@ -201,7 +201,15 @@ describe('readConfig', () => {
 
   it('unrelated environment variables, and typos next to the right name, cause no warning', () => {
     const usual = ['HOME', 'PATH', 'HOSTNAME', 'USER', 'TERM', 'IS_SANDBOX', 'npm_config_cache']
-    const others = ['POSTGRES_PASSWORD', 'AWS_REGION', 'DATABASE_HOST', 'NODE_ENV', 'PWD']
+    const others = [
+      'POSTGRES_PASSWORD',
+      'PGPORT',
+      'PGHOST',
+      'AWS_REGION',
+      'DATABASE_HOST',
+      'NODE_ENV',
+      'PWD',
+    ]
     expect(unknownSettings(Object.fromEntries([...usual, ...others].map((n) => [n, '1'])))).toEqual(
       [],
     )

@@ -181,11 +181,14 @@ export function readConfig(
 const PREFIX = 'CARDSTALL_'
 /** In shorter names, two edits make another word: HOME is not HOST. */
 const LONG_NAME = 6
+/** The prefix of the variables of PostgreSQL's own programs: PGPORT is not PORT. */
+const POSTGRES_PREFIX = 'PG'
 
 /** Warnings about variables that look like misspelled settings, one line each. */
 export function unknownSettings(environment: Environment): string[] {
   return Object.keys(environment).flatMap((name) => {
     if (SETTING_NAMES.some((setting) => setting === name)) return []
+    if (name.startsWith(POSTGRES_PREFIX)) return []
     const upper = name.toUpperCase()
     const isOurs = upper.startsWith(PREFIX)
     const wanted = isOurs ? upper.slice(PREFIX.length) : upper
