@@ -587,7 +587,9 @@ describe('several processes', () => {
     ;({ db, url } = await testDatabase('empty'))
     await db.unsafe(EMPTIED)
     const options = { program: smallProgram() }
-    const starting = [1, 2].map(() => startService(onDatabase(url), options))
+    // Each process would make a key of its own, and the second could not read the demo seller's bank account.
+    const settings = { ...onDatabase(url), SECRET_KEY: PRODUCTION.SECRET_KEY }
+    const starting = [1, 2].map(() => startService(settings, options))
     ;[a, b] = (await Promise.all(starting)) as [Service, Service]
     atReady = await Promise.all(
       [a, b].map(async (service) => totals(service, (await service.ready()).printed().key)),

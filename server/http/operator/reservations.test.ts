@@ -466,6 +466,8 @@ describe('several processes', () => {
       SANDBOX: 'true',
       LOG_LEVEL: 'warn',
       OPERATOR_TOKEN,
+      // Each process would make one of its own, and the last one could not read the demo seller's bank account.
+      SECRET_KEY: 'x'.repeat(32),
     }
     const services = await Promise.all(
       Array.from({ length: 3 }, async () => (await startService(settings)).ready()),
