@@ -7,28 +7,40 @@ import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
-import { type DeliveryRecord, resend, useDelivery, useEndpoints } from './api.ts'
+import {
+  type DeliveryRecord,
+  type EndpointRecord,
+  resend,
+  useDelivery,
+  useEndpoints,
+} from './api.ts'
 import { StatusBadge } from './deliveries.tsx'
 
 /** One delivery with its payload and every attempt. */
 export function DeliveryPage({ id }: { id: string }) {
   const delivery = useDelivery(id)
+  const endpoint = useEndpoints().data?.find(({ id }) => id === delivery.data?.endpoint_id)
+  const canReceive = endpoint?.active && !delivery.data?.endpoint_deleted
   return (
     <>
       <PageHeader
         title={delivery.data ? `${delivery.data.event} #${id}` : `Delivery #${id}`}
         back={{ href: '/webhooks/deliveries', label: 'Deliveries' }}
-        actions={
-          delivery.data && !delivery.data.endpoint_deleted && <Resend delivery={delivery.data} />
-        }
+        actions={delivery.data && canReceive && <Resend delivery={delivery.data} />}
       />
-      <Loaded query={delivery}>{(data) => <Delivery delivery={data} />}</Loaded>
+      <Loaded query={delivery}>{(data) => <Delivery delivery={data} endpoint={endpoint} />}</Loaded>
     </>
   )
 }
 
-function Delivery({ delivery }: { delivery: DeliveryRecord }) {
-  const endpoint = useEndpoints().data?.find(({ id }) => id === delivery.endpoint_id)
+function Delivery({
+  delivery,
+  endpoint,
+}: {
+  delivery: DeliveryRecord
+  /** Undefined if it is deleted, or not read yet. */
+  endpoint: EndpointRecord | undefined
+}) {
   const payload = JSON.stringify(delivery.payload, null, 2)
   return (
     <>
@@ -39,7 +51,11 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
           { label: 'Next attempt', value: <DateTime at={delivery.next_attempt_at} /> },
           {
             label: 'Endpoint',
-            value: delivery.endpoint_deleted ? 'Deleted endpoint' : (endpoint?.url ?? <Missing />),
+            value: delivery.endpoint_deleted ? (
+              'Deleted endpoint'
+            ) : (
+              <EndpointUrl endpoint={endpoint} />
+            ),
           },
         ]}
       />
@@ -74,6 +90,11 @@ function Delivery({ delivery }: { delivery: DeliveryRecord }) {
       </Section>
     </>
   )
+}
+
+function EndpointUrl({ endpoint }: { endpoint: EndpointRecord | undefined }) {
+  if (!endpoint) return <Missing />
+  return endpoint.active ? endpoint.url : `${endpoint.url} (disabled)`
 }
 
 function Resend({ delivery }: { delivery: DeliveryRecord }) {

@@ -167,18 +167,23 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await expectAccessible(page)
   })
 
-  it('a delivery of a deleted endpoint cannot be resent from its page', async () => {
+  it('a delivery of a disabled or deleted endpoint cannot be resent from its page', async () => {
     const shop = await app.member()
     const payload = { url: (await startReceiver()).url, events: ['order.created'] }
     const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
     const test = { payload: { event: 'order.created' } }
     const sent = (await shop.post(`/dashboard/api/webhooks/${id}/test`, test)).body.data
     const page = await app.open(`/dashboard/webhooks/deliveries/${sent.id}`, { member: shop })
-    await page.getByRole('button', { name: 'Resend' }).waitFor()
+    const resend = page.getByRole('button', { name: 'Resend' })
+    await resend.waitFor()
+    await app.ctx.db`update webhook_endpoints set disabled_at = now() where id = ${id}`
+    await page.reload()
+    await page.getByText(`${payload.url} (disabled)`).waitFor()
+    expect(await resend.count()).toBe(0)
     await shop.delete(`/dashboard/api/webhooks/${id}`)
     await page.reload()
     await page.getByText('Deleted endpoint').waitFor()
-    expect(await page.getByRole('button', { name: 'Resend' }).count()).toBe(0)
+    expect(await resend.count()).toBe(0)
   })
 
   it('the signature checker names a mistake', async () => {
