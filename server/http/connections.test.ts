@@ -1,9 +1,11 @@
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
+import { until } from '../test/until.ts'
 import { closeServer, createHttpServer } from './connections.ts'
 
 /** A server whose only route records each request and responds with its number after up to 3 ms. */
@@ -97,4 +99,33 @@ describe('shutdown', () => {
       { numRuns: 200, seed: 7, endOnFailure: true },
     )
   })
+})
+
+it('a client can send a refused body to its end, although the server had stopped reading it', async () => {
+  const { promise: admitted, resolve: admit } = Promise.withResolvers<void>()
+  const { promise: arrived, resolve: arrive } = Promise.withResolvers<IncomingMessage>()
+  const app = Fastify({
+    serverFactory: (handler) => createHttpServer(handler, 60_000),
+    bodyLimit: 1024,
+  })
+  app.addHook('onRequest', async ({ raw }) => {
+    arrive(raw)
+    await admitted
+  })
+  app.post('/', async () => 'accepted')
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const client = await connectClient((app.server.address() as AddressInfo).port)
+  // More than the operating system takes.
+  const body = Buffer.alloc(8 * 1024 * 1024, 'x')
+  client.socket.write(
+    `POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+  )
+  client.socket.write(body)
+  const request = await arrived
+  await until('the buffer is full', () => request.readableLength >= request.readableHighWaterMark)
+  admit()
+  await client.closed
+  expect(client.received).toMatch(/^HTTP\/1\.1 413 /)
+  expect(client.errors).toEqual([])
+  await closeServer(app)
 })

@@ -230,6 +230,11 @@ class TrackedConnection implements Connection {
     this.#isReading = false
     this.#socket.removeAllListeners('data')
     this.#socket.on('data', () => {})
+    if (!this.#socket.readable) return
+    // Node stops reading while a request's buffer is full. `resume` alone doesn't start it again, because for the stream
+    // its last read is still under way.
+    this.#socket.resume()
+    this.#socket._read(0)
   }
 
   #close(): void {
