@@ -15,6 +15,7 @@ import { limitDatabaseTime } from './http/database-time.ts'
 import { clientError, errorHandler, malformedUrl, rawResponse } from './http/error-handler.ts'
 import { type FastLane, fastLane } from './http/fast-lane.ts'
 import { gatherBodies } from './http/gather-body.ts'
+import { isNulInPath } from './http/nul-in-path.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
 import { ALWAYS } from './http/response-headers.ts'
@@ -128,12 +129,6 @@ function refusal({ url, query, headers: { expect } }: FastifyRequest): ApiError 
   if (isNulInPath(url)) return notFound('There is nothing at this address.')
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') return expectationFailed()
   return undefined
-}
-
-/** The database can't compare text with a NUL. */
-function isNulInPath(url: string): boolean {
-  const nul = url.indexOf('%00')
-  return nul >= 0 && !url.slice(0, nul).includes('?')
 }
 
 /**

@@ -19,6 +19,9 @@ let app: TestApp
 let ordinary: Server
 let fast: Server & { ordinaryRequests: number }
 
+/** Requests that the rate limits have counted. */
+let counted = 0
+
 type Server = { port: number; close(): Promise<void> }
 
 async function listen(options: Parameters<typeof buildApp>[1]): Promise<Server> {
@@ -34,6 +37,13 @@ beforeAll(async () => {
     rateLimitTime: () => 0,
     settings: { RATE_LIMIT_READ: String(READ_LIMIT) },
   })
+  const { limiter } = app.ctx
+  app.ctx.limiter = {
+    count(...of) {
+      counted++
+      return limiter.count(...of)
+    },
+  }
   ordinary = await listen({ listener: (_, listener) => listener })
   const counts = { ordinaryRequests: 0 }
   const server = await listen({
@@ -78,12 +88,18 @@ const comparable = (response: string) =>
     .replaceAll(/^Date: .+\r$/gm, 'Date: …')
     .replaceAll(/^x-ratelimit-remaining: [1-9]\d*\r$/gm, 'x-ratelimit-remaining: …')
 
-/** Both paths' responses, and the requests that took the ordinary path behind the lane. */
+/**
+ * Both paths' responses, and the requests that took the ordinary path behind the lane. Both paths must count the same
+ * requests.
+ */
 async function both(...requests: Sent[]) {
-  const before = fast.ordinaryRequests
+  const before = { counted, ordinaryRequests: fast.ordinaryRequests }
   const response = await exchange(fast, ...requests)
-  const ordinaryRequests = fast.ordinaryRequests - before
-  return { fast: response, ordinary: await exchange(ordinary, ...requests), ordinaryRequests }
+  const ordinaryRequests = fast.ordinaryRequests - before.ordinaryRequests
+  const between = counted
+  const responses = { fast: response, ordinary: await exchange(ordinary, ...requests) }
+  expect([requests, between - before.counted]).toEqual([requests, counted - between])
+  return { ...responses, ordinaryRequests }
 }
 
 /** The first request loads the key, the second one finds it, and either caches the response. */
@@ -163,6 +179,7 @@ const REFUSED = [
   '/v1/cards/%zz',
   '/v1/cards/%FF',
   '/v1/cards/%00',
+  '/v1/cards/sv3%00-125?x=1',
   `/v1/cards/${'x'.repeat(5000)}`,
   '/v1/cards/brs_1',
   '/v1/cards/brs_1?language=XX',
@@ -178,7 +195,9 @@ const REFUSED = [
   '/v1/cards?q=%ED%A0%80',
   '/v1/cards?q=%zz',
   '/v1/cards?set=nowhere',
+  '/v1/cards/sv3-125?%=1',
   '/v1/sets/nowhere',
+  '/v1/sets/%00',
   '/v1/products/nowhere',
   '/v1/nothing',
   '/v1/me?x=1',
@@ -499,6 +518,8 @@ describe('the fast lane', () => {
       '/v1/listings?page=0',
       '/v1/listings?card=nowhere',
       '/v1/listings?updated_since=never',
+      '/v1/listings?page=%00',
+      '/v1/listings?x=%zz',
       '/v1/listingsx',
     ]) {
       expect([url, (await compare({ url, key })).isFast]).toEqual([url, false])

@@ -24,9 +24,7 @@ export type OwnRead = {
 export function ownRead({ route, scope, querystring, respond }: OwnRead): PreparedSource {
   const readQuery = plainQuery(querystring)
 
-  const prepare = (url: string, caller: Caller): Promise<OwnPrepared | undefined> | undefined => {
-    const query = readQuery(url)
-    if (!query) return undefined
+  const prepare = (caller: Caller, query: Query): Promise<OwnPrepared | undefined> => {
     const prepared = respond(caller, query).then((text) => ({ body: bytesOf(text), route }))
     return withTimeout<OwnPrepared | undefined>(MAX_LANE_WAIT_MS, prepared, () => undefined)
   }
@@ -36,7 +34,9 @@ export function ownRead({ route, scope, querystring, respond }: OwnRead): Prepar
     find(url) {
       const isOf =
         url.startsWith(route) && (url.length === route.length || url[route.length] === '?')
-      return isOf ? (caller) => prepare(url, caller!) : undefined
+      // The ordinary path refuses a malformed query before it counts the request.
+      const query = isOf ? readQuery(url) : undefined
+      return query && ((caller) => prepare(caller!, query))
     },
   }
 }

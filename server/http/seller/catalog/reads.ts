@@ -4,6 +4,7 @@ import type { Catalog } from '../../../catalog/catalog.ts'
 import type { Service } from '../../../service.ts'
 import { entityTag } from '../../entity-tag.ts'
 import type { Prepared, PreparedSource } from '../../fast-lane.ts'
+import { isNulInPath } from '../../nul-in-path.ts'
 import { plainQuery } from '../../plain-query.ts'
 import type { Query } from '../../query.ts'
 import type { ResponseCache } from '../../response-cache.ts'
@@ -48,9 +49,7 @@ const PLAIN_SEGMENT = /^[\w.~!%-]{1,400}$/
 export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache): CatalogReads {
   const known: KnownRead[] = []
 
-  const prepare = (url: string, read: KnownRead, parameter: string) => {
-    const query = read.readQuery(url)
-    if (!query) return undefined
+  const prepare = (url: string, read: KnownRead, parameter: string, query: Query) => {
     const catalog = ctx.catalog.current
     const prepared = (response: CatalogResponse | undefined): Prepared | undefined => {
       if (!response) return undefined
@@ -85,7 +84,9 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
       for (const read of known) {
         if (read.hasParameter ? !path.startsWith(read.base) : path !== read.base) continue
         const parameter = read.hasParameter ? decoded(path.slice(read.base.length)) : ''
-        return parameter === undefined ? undefined : () => prepare(url, read, parameter)
+        // The ordinary path refuses a malformed query before it counts the request.
+        const query = parameter === undefined ? undefined : read.readQuery(url)
+        return query ? () => prepare(url, read, parameter!, query) : undefined
       }
       return undefined
     },
@@ -96,6 +97,7 @@ export function catalogReads(ctx: Pick<Service, 'catalog'>, cache: ResponseCache
 function decoded(segment: string): string | undefined {
   if (!PLAIN_SEGMENT.test(segment)) return undefined
   if (!segment.includes('%')) return segment
+  if (isNulInPath(segment)) return undefined
   try {
     return decodeURIComponent(segment)
   } catch {
