@@ -36,8 +36,11 @@ type Done = (error?: Error) => void
 /** The verdict on a request with a valid key. The request is counted. */
 export type Admission = { caller: Caller; limit: RateLimit; problem: ApiError | undefined }
 
-/** Admissions of the fast lane, for requests that the ordinary path completes. */
-const admissions = new WeakMap<IncomingMessage, Admission | Promise<Admission>>()
+/** Admissions of the fast lane, and when it received the request, for requests that the ordinary path completes. */
+const admissions = new WeakMap<
+  IncomingMessage,
+  { admission: Admission | Promise<Admission>; startedAt: number }
+>()
 
 /** Maximum number of failed authentications per client address. Never affects a valid key from the same address. */
 const MAX_FAILURES_PER_MINUTE = 600
@@ -60,9 +63,10 @@ export function guardSellerRoutes(ctx: Service) {
  */
 function authenticateSeller(ctx: Service, scope: RequiredScope) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-    const admission = admissions.get(request.raw)
-    if (admission) {
-      conclude(admission, request, reply, done)
+    const admitted = admissions.get(request.raw)
+    if (admitted) {
+      request.databaseTime.leftMs -= performance.now() - admitted.startedAt
+      conclude(admitted.admission, request, reply, done)
       return
     }
     const key = bearerOf(request.headers)
@@ -99,12 +103,17 @@ export function admitKnown(
   return keyProblem(caller, now) ? undefined : admit(ctx, caller, scope, now, request)
 }
 
-/** Makes the ordinary path use this admission instead of counting the request a second time. */
+/**
+ * Makes the ordinary path use this admission instead of counting the request a second time.
+ *
+ * @param startedAt the lane may have waited for the database since then, which reduces the request's time for it
+ */
 export function admitLater(
   request: IncomingMessage,
   admission: Admission | Promise<Admission>,
+  startedAt: number,
 ): void {
-  admissions.set(request, admission)
+  admissions.set(request, { admission, startedAt })
 }
 
 /** Checks the operator token or a staff token, and sets `request.operator`. */

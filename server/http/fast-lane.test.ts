@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../app.ts'
+import { currentBudget } from '../database/budget.ts'
+import { WRITE_LIMIT_MS } from '../database/connect.ts'
 import { SCOPES } from '../keys/scopes.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, importRecords, PRODUCTS, SETS } from '../test/catalog-fixture.ts'
@@ -354,6 +357,37 @@ describe('the fast lane', () => {
     } finally {
       app.ctx.limiter = limiter
     }
+  })
+
+  it('the time that a request waits in the fast lane counts towards its time for the database', async () => {
+    const { limiter, offers } = app.ctx
+    const { peek, read } = offers
+    const { key } = await app.seller()
+    await warmUp({ url: '/v1/me', key })
+    const waitMs = 50
+    const left: (number | undefined)[] = []
+    try {
+      app.ctx.limiter = {
+        async count(...of) {
+          await sleep(waitMs)
+          return limiter.count(...of)
+        },
+      }
+      offers.peek = () => undefined
+      offers.read = async (item) => {
+        left.push(currentBudget()?.leftMs)
+        if (left.length > 1) return read(item)
+        await sleep(waitMs)
+        return undefined
+      }
+      await exchange(fast, { url: '/v1/cards/sv3-125?include=listings', key })
+    } finally {
+      Object.assign(app.ctx, { limiter })
+      Object.assign(offers, { peek, read })
+    }
+    expect(left).toEqual([undefined, expect.any(Number)])
+    // Timers may be a millisecond early.
+    expect(left[1]).toBeLessThanOrEqual(WRITE_LIMIT_MS - 2 * (waitMs - 1))
   })
 
   it('pipelined responses of both paths arrive in the order of their requests', async () => {

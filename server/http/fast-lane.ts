@@ -83,7 +83,7 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
       }
       const sendOrLeave = (prepared: AnyPrepared | undefined, admission: Admission | undefined) => {
         if (prepared) return sendPrepared(prepared, admission)
-        if (admission) admitLater(request, admission)
+        if (admission) admitLater(request, admission, startedAt)
         ordinary()
       }
       const proceed = (admission: Admission | undefined) => {
@@ -96,7 +96,7 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
       if (!admission) return ordinary()
       if (!(admission instanceof Promise)) return proceed(admission)
       const fail = () => {
-        admitLater(request, admission)
+        admitLater(request, admission, startedAt)
         ordinary()
       }
       void admission
