@@ -1,5 +1,7 @@
+import { withTimeout } from '../time/with-timeout.ts'
 import { type Budget, beginWait, currentBudget, endWait, newBudget, withBudget } from './budget.ts'
 import { WRITE_LIMIT_MS } from './connect.ts'
+import { DatabaseUnavailable } from './unavailable.ts'
 
 /** An item that is handled together with those of other callers, and its caller. */
 export type Waiter<Item, Result> = {
@@ -42,4 +44,19 @@ export function within<Item, Result, T>(waiters: Waiter<Item, Result>[], work: (
   const now = performance.now()
   const left = waiters.map(({ leftMs, since }) => leftMs - (now - since))
   return withBudget(newBudget(Math.min(...left)), work)
+}
+
+/** The result of work that several callers share, which may have begun earlier. The caller's budget limits its own wait. */
+export async function waitForShared<T>(work: Promise<T>): Promise<T> {
+  const budget = currentBudget()
+  if (!budget) return work
+  const leftMs = beginWait(budget, performance.now())
+  const fail = () => {
+    throw new DatabaseUnavailable('The database did not answer in time.')
+  }
+  try {
+    return await withTimeout(leftMs, work, fail)
+  } finally {
+    endWait(budget, performance.now())
+  }
 }

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { newBudget, withBudget } from '../database/budget.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import {
   advance,
@@ -165,6 +166,22 @@ describe('offers in memory', () => {
     await until('the service has the early change', async () => {
       return offerOf(await offersAt(app, seller, path), early!).price === 11.11
     })
+  })
+
+  it('a request waits for the offers that another one reads only as long as it has time for the database', async () => {
+    const budget = newBudget(50)
+    const { offers } = app.ctx
+    const unread = (cardId: string) => offers.read({ cardId, productSlug: null })
+    let others: Promise<unknown> | undefined
+    await app.ctx.begin(async (tx) => {
+      await tx`lock table offer_changes`
+      // The fast lane's reads have no budget.
+      others = unread('one')
+      expect(await withBudget(budget, () => unread('another'))).toBeUndefined()
+    })
+    await others
+    // A timer may be a millisecond early.
+    expect(budget.leftMs).toBeLessThanOrEqual(1)
   })
 
   it('the memory of offers is bounded: items that were not read lately are dropped', async () => {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from '../context.ts'
+import { waitForShared } from '../database/shared-work.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Listable } from './listing.ts'
 import {
@@ -408,7 +409,7 @@ export function openOfferModel(
         if (current) return current
         if (!items.has(key)) wanted.set(key, item)
         try {
-          await refresh()
+          await waitForShared(refresh())
         } catch {
           return undefined
         }
