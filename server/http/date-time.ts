@@ -49,7 +49,7 @@ export function parseDateTimes<Field extends string>(
 
 function read(text: string): Date | undefined {
   const parts = ISO_8601.exec(
-    text.replace(/ (?=\d\d:?\d\d$)/, (space, at) => (at > 10 ? '+' : space)),
+    text.replace(/ (?=\d\d(?::?\d\d)?$)/, (space, at) => (at > 10 ? '+' : space)),
   )
   return parts ? dateOf(parts) : undefined
 }
