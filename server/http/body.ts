@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { type ApiError, unsupportedMediaType, validationError } from '../errors.ts'
 import { groupDigits } from '../text/formats.ts'
+import { parseJson } from './parse-json.ts'
 
 /** Default limit of a body; a route can set its own. */
 export const BODY_LIMIT_BYTES = 256 * 1024
@@ -31,7 +32,7 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (problem) return done(validationError({ body: [problem] }))
     let parsed: unknown
     try {
-      parsed = JSON.parse(utf8.decode(bytes))
+      parsed = parseJson(utf8.decode(bytes))
     } catch {
       return done(validationError({ body: ['The body is not valid JSON.'] }))
     }

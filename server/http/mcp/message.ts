@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { limitProblem } from '../body.ts'
+import { parseJson } from '../parse-json.ts'
 import { messagesOf } from '../validate.ts'
 
 export type Message = Record<string, unknown>
@@ -24,7 +25,7 @@ export function readMessage(
   if (problem) return { refusal: failure(400, INVALID_REQUEST, problem) }
   let value: unknown
   try {
-    value = JSON.parse(utf8.decode(body))
+    value = parseJson(utf8.decode(body))
   } catch {
     return { refusal: failure(400, PARSE_ERROR, 'The body is not valid JSON.') }
   }

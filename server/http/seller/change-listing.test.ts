@@ -217,6 +217,7 @@ describe('changed values', () => {
   it.each([
     ['price', '0.01', 0.01],
     ['price', '1.005', 1.01],
+    ['price', '1.00499999999999999', 1],
     ['price', '99999.99', 99999.99],
     ['quantity', '0', 0],
     ['quantity', '1.0', 1],
@@ -236,6 +237,7 @@ describe('changed values', () => {
     ...['0', '0.004', '0.009', '-1', '99999.991', '100000', '1e400', '"4.50"', 'null', '[1]'].map(
       (written) => ['price', written],
     ),
+    ...['0.009999999999999999999', '99999.990000000001'].map((written) => ['price', written]),
     ...['-1', '1000', '1.5', '"3"', 'null', 'true', '1e400'].map((written) => [
       'quantity',
       written,
