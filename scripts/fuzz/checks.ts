@@ -96,7 +96,7 @@ export async function faultsOfResponse(
   if (headers['content-type'] !== 'text/event-stream') {
     const json = headers['content-type']?.startsWith('application/json') ? jsonIn(body) : undefined
     try {
-      await described(request.method, request.target, { status, body: json })
+      await described(request.method, request.target, { status, body: json, headers })
     } catch (error) {
       faults.push(`The response does not match its description: ${(error as Error).message}`)
     }

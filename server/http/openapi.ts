@@ -155,9 +155,7 @@ function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3
   }
   document.paths = paths
   if (api.webhooks) document.webhooks = posted(api.webhooks)
-  const responses = Object.fromEntries(
-    [...used].map((type) => [type, errorResponse(type, api.errorTexts?.[type])]),
-  )
+  const responses = Object.fromEntries([...used].map((type) => [type, errorResponse(type, api)]))
   document.components = {
     ...document.components,
     schemas: usedSchemas(document),
@@ -237,6 +235,8 @@ function addHeaders(operation: Operation, { showsLimits }: ApiDescription): void
   }
 }
 
+const IF_COUNTED = 'Absent if the request was not counted, such as in a 401 or for an unknown path.'
+
 const HEADERS = {
   'X-Request-Id': {
     description: 'Id of this request, also in the service’s log.',
@@ -253,16 +253,20 @@ const HEADERS = {
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
-    description: 'Requests of this kind (read or write) that the key may send per minute.',
+    description: `Requests of this kind (read or write) that the key may send per minute. ${IF_COUNTED}`,
     schema: { type: 'integer' },
   },
   'X-RateLimit-Remaining': {
-    description: 'Number of requests left in this window.',
+    description: `Number of requests left in this window. ${IF_COUNTED}`,
     schema: { type: 'integer' },
   },
   'X-RateLimit-Reset': {
-    description: 'Unix time in seconds at which the window ends.',
+    description: `Unix time in seconds at which the window ends. ${IF_COUNTED}`,
     schema: { type: 'integer' },
+  },
+  'WWW-Authenticate': {
+    description: 'The scheme of the credentials: `Bearer`.',
+    schema: { type: 'string' },
   },
   'Retry-After': {
     description: 'Whole seconds to wait, at least 1.',
@@ -396,10 +400,21 @@ const errorExample = (type: ErrorType, { message, fields }: ErrorText = ERRORS[t
 
 const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
 
-function errorResponse(type: ErrorType, text: ErrorText = ERRORS[type]) {
-  const names: HeaderName[] = ['X-Request-Id', 'X-Ignored-Fields']
-  if (type === 'rate_limited') names.push(...LIMIT_HEADERS, 'Retry-After')
-  if (type === 'service_unavailable') names.push('Retry-After')
+/** Errors of a request that is refused before its fields are read. */
+const UNREAD = new Set<ErrorType>([
+  'authentication_error',
+  'request_timeout',
+  'payload_too_large',
+  'unsupported_media_type',
+])
+
+function errorResponse(type: ErrorType, { errorTexts, showsLimits }: ApiDescription) {
+  const text = errorTexts?.[type] ?? ERRORS[type]
+  const names: HeaderName[] = ['X-Request-Id']
+  if (!UNREAD.has(type)) names.push('X-Ignored-Fields')
+  if (type === 'authentication_error') names.push('WWW-Authenticate')
+  else if (showsLimits || type === 'rate_limited') names.push(...LIMIT_HEADERS)
+  if (type === 'rate_limited' || type === 'service_unavailable') names.push('Retry-After')
   return {
     description: text.description,
     headers: headerRefs(names),

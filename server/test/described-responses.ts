@@ -2,21 +2,35 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { DESCRIPTIONS } from './descriptions.ts'
 
-type Description = { operations: Located[]; mismatch: Mismatch }
+type Description = {
+  operations: Located[]
+  mismatch: Mismatch
+  components: Record<string, Described>
+}
 
 /** An operation with the pattern of its paths and its location in the description. */
 type Located = { path: RegExp; method: string; at: string; operation: Operation }
 
-type Operation = { responses: Record<string, { $ref?: string }> }
+type Operation = { responses: Record<string, Described> }
+
+/** A response, or a reference to one of the components. */
+type Described = { $ref?: string; headers?: Record<string, unknown> }
 
 /** Reads a description of the service; undefined if there is none. */
 type Read = (path: string) => Promise<object | undefined>
 
 const known = new Map<string | symbol, Promise<Description[]>>()
 
+/** Headers that a response has only if it is described with them. */
+const HEADERS =
+  /^(x-request-id|x-ignored-fields|x-ratelimit-\w+|www-authenticate|retry-after|etag)$/
+
+/** Headers that a response has always if it is described with them. */
+const REQUIRED = ['x-request-id', 'www-authenticate', 'retry-after']
+
 /**
- * Checks responses against the published descriptions: an operation must describe each status that it returns, and the
- * body must match its schema without additional keys. Paths outside of these APIs are not checked.
+ * Checks responses against the published descriptions: an operation must describe each status that it returns, with its
+ * headers, and the body must match its schema without additional keys. Paths outside of these APIs are not checked.
  *
  * @param settings the settings that the descriptions depend on. Services with the same settings share the descriptions,
  *   because reading and compiling them takes as long as a start
@@ -25,7 +39,7 @@ export function describedResponses(read: Read, settings: string | symbol = Symbo
   return async (
     method: string,
     url: string,
-    { status, body }: { status: number; body: unknown },
+    { status, body, headers }: { status: number; body: unknown; headers: Record<string, unknown> },
   ): Promise<void> => {
     let descriptions = known.get(settings)
     if (!descriptions) {
@@ -38,6 +52,7 @@ export function describedResponses(read: Read, settings: string | symbol = Symbo
       const operation = operationAt(description, method, url)
       if (!operation) continue
       const schema = schemaAt(operation, status)
+      checkHeaders(description, operation, status, Object.keys(headers))
       if (body === undefined) continue
       const mismatch = description.mismatch(schema, body)
       if (mismatch) {
@@ -47,6 +62,24 @@ export function describedResponses(read: Read, settings: string | symbol = Symbo
       }
     }
   }
+}
+
+/** Throws if a response has a header that its description lacks, or lacks a required one that it has. */
+function checkHeaders(
+  { components }: Description,
+  { at, operation }: Located,
+  status: number,
+  names: string[],
+): void {
+  const response = operation.responses[status]
+  if (!response) return
+  const { headers = {} } = response.$ref ? components[response.$ref.split('/').at(-1)!]! : response
+  const described = Object.keys(headers).map((name) => name.toLowerCase())
+  const undescribed = names.filter((name) => HEADERS.test(name) && !described.includes(name))
+  const missing = REQUIRED.filter((name) => described.includes(name) && !names.includes(name))
+  if (undescribed.length > 0) throw new Error(`${at} does not describe ${undescribed} of ${status}`)
+  if (missing.length > 0)
+    throw new Error(`${at} describes ${missing} of ${status}, which is missing`)
 }
 
 /** Returns how a value violates the schema at a location (`#/components/schemas/…`); null if it is valid. */
@@ -67,9 +100,14 @@ export function mismatchesOf(document: object): Mismatch {
 async function readDescription(read: Read, path: string, prefix: string): Promise<Description> {
   const document = ((await read(path)) ?? { paths: {} }) as {
     paths: Record<string, Record<string, Operation>>
+    components?: { responses?: Record<string, Described> }
   }
   const operations = Object.entries(document.paths).flatMap(operationsAt(prefix))
-  return { operations, mismatch: mismatchesOf(document) }
+  return {
+    operations,
+    mismatch: mismatchesOf(document),
+    components: document.components?.responses ?? {},
+  }
 }
 
 const operationsAt =
