@@ -80,7 +80,10 @@ function namedSeries(catalog: Catalog, value: string): string {
   return (byShortcut?.name ?? value).toLowerCase()
 }
 
-/** The entries that a search finds: names that have every word; else names with attributes; else names with typos. */
+/**
+ * The entries that a search finds: names that have every word, then names with typos; if no name has every word, names
+ * with attributes first. The filters have no part in this choice, so they only narrow the results of the query.
+ */
 function listed<T>(
   all: T[],
   names: Names<T>,
@@ -90,19 +93,20 @@ function listed<T>(
 ): T[] {
   if (q === undefined) return all.filter(passes)
   const { positions, sure, words } = names.index.search(q)
-  const passing = (upTo: number) => {
-    const found: T[] = []
-    for (let i = 0; i < upTo; i++) {
-      for (const entry of names.entriesByName[positions[i]!]!) if (passes(entry)) found.push(entry)
-    }
-    return found
+  const named: T[] = []
+  for (const position of positions) {
+    for (const entry of names.entriesByName[position]!) if (passes(entry)) named.push(entry)
   }
-  const found = passing(positions.length)
-  if (!attributes || !words.some((word) => attributes.describes(word))) return found
-  if (passing(sure).length > 0) return found
+  if (sure > 0 || !attributes || !words.some((word) => attributes.describes(word))) return named
   const described = searchWithAttributes(names, attributes, words, passes)
-  if (described.length > 0) return described
-  return found.length > 0 ? found : searchTyposWithAttributes(names, attributes, words, passes)
+  if (!described) {
+    return positions.length > 0
+      ? named
+      : (searchTyposWithAttributes(names, attributes, words, passes) ?? [])
+  }
+  const others = new Set(named)
+  for (const entry of described) others.delete(entry)
+  return [...described, ...others]
 }
 
 /**

@@ -48,6 +48,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['39', 'Charizard 100', 'Common'],
     ],
   },
+  {
+    set: { id: 'hinte', name: 'Hinte', language: 'DE', release_date: '1997-01-01' },
+    cards: [['4', 'Glumanda', 'Common']],
+  },
 ]
 
 let catalog: Catalog
@@ -149,6 +153,46 @@ describe('a search for cards', () => {
     expect(find('pikachu 58', { set: 'base4' })).toEqual([])
   })
 
+  it('a filter narrows the results, so it never selects another meaning of the query', () => {
+    expect(find('mew')).toEqual(['sv3pt5-151', 'sv3pt5-193'])
+    expect(find('mew', { rarity: 'Common' })).toEqual([])
+    expect(find('pikahcu 58', { rarity: 'Rare' })).toEqual(['exp-58'])
+    expect(find('pikahcu 58', { set: 'base4' })).toEqual([])
+  })
+
+  it('names with wrong letters follow the cards that the words describe, and a filter can leave only these', () => {
+    expect(find('hinte')).toEqual(['hinte-4', 'base1-71'])
+    expect(find('hinte', { language: 'EN' })).toEqual(['base1-71'])
+  })
+
+  it('the results of a search with filters are those without that pass them, in the same order', () => {
+    const words = fc.constantFrom(
+      ...['charizard', 'charzard', 'pikahcu', 'pika', 'mew', 'vaporen', 'oak', 'ex', '4', '58'],
+      ...['0046', '151', '102', 'rare', 'holo', 'base', 'set', 'brs', 'promo', 'hinte', 'zzz', '★'],
+    )
+    const filters = fc.record(
+      {
+        rarity: fc.constantFrom(...new Set(catalog.cards.map(({ rarity }) => rarity!))),
+        set: fc.constantFrom('sv3pt5', 'swsh9', 'base4', 'base1', 'exp'),
+        language: fc.constantFrom('EN', 'DE'),
+      },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(fc.array(words, { minLength: 1, maxLength: 4 }), filters, (query, filters) => {
+        const { rarity, set, language } = filters
+        const passing = browseCards(catalog, { q: query.join(' ') }).filter(
+          (card) =>
+            (rarity === undefined || card.rarity === rarity) &&
+            (set === undefined || card.set.id === set) &&
+            (language === undefined || card.set.language === language),
+        )
+        expect(find(query.join(' '), filters)).toEqual(passing.map(({ id }) => id))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
   it('every card comes first for its name, set and number, in either order', () => {
     fc.assert(
       fc.property(fc.nat(), fc.boolean(), (pick, isSetFirst) => {
@@ -180,5 +224,19 @@ describe('a search for sealed products', () => {
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],
   ])('a search finds a sealed product by %s: %s', (_, q, slug) => {
     expect(browseProducts(catalog, { q })[0]?.slug).toBe(slug)
+  })
+
+  it('a filter of sealed products narrows the results of a search', () => {
+    const words = ['bs', 'brs', 'base', 'booster', 'boster', 'box', 'etb', 'trainer', 'pack']
+    const query = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 3 })
+    fc.assert(
+      fc.property(query, fc.constantFrom('booster_box', 'booster_pack'), (words, category) => {
+        const q = words.join(' ')
+        const passing = browseProducts(catalog, { q }).filter(
+          (found) => found.category === category,
+        )
+        expect(browseProducts(catalog, { q, category })).toEqual(passing)
+      }),
+    )
   })
 })

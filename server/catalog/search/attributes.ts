@@ -32,15 +32,16 @@ const MAX_AMBIGUOUS = 3
 /**
  * The entries that a query of name and attributes finds, best first: those whose name is exactly the name in the query
  * before those that have its words, then those with the most words in the name, then those that the attributes describe
- * best. Empty when no word of the query is an attribute.
+ * best. Undefined if no entry matches, whether or not it passes the filters: these narrow a result, and must not lead to
+ * another meaning of the query.
  */
 export function searchWithAttributes<T>(
   { index, entriesByName }: Names<T>,
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
-): T[] {
-  if (words.length > MAX_WORDS) return []
+): T[] | undefined {
+  if (words.length > MAX_WORDS) return undefined
   const searched = new Map<string, Matches>()
   const search = (name: string): Matches => {
     const matches = searched.get(name) ?? index.search(name, { upTo: Tier.word })
@@ -52,26 +53,22 @@ export function searchWithAttributes<T>(
     for (const isAttribute of divided) {
       const { name, described } = split(words, isAttribute)
       const { score, candidates } = attributes.matcher(described)
-      const found: Found<T>[] = []
+      const found = collect(score, passes)
       if (name === '') {
-        for (const entry of candidates()) {
-          if (passes(entry)) found.push({ entry, match: 0, score: score(entry) })
-        }
+        for (const entry of candidates()) found.add(entry, 0)
       } else {
         const { positions, tiers } = search(name)
         for (const [i, position] of positions.entries()) {
           const match = tiers[i]!
           if (match > lastTier) break
-          for (const entry of entriesByName[position]!) {
-            if (passes(entry)) found.push({ entry, match, score: score(entry) })
-          }
+          for (const entry of entriesByName[position]!) found.add(entry, match)
         }
       }
-      const best = bestFirst(found)
-      if (best.length > 0) return best
+      const best = found.bestFirst()
+      if (best) return best
     }
   }
-  return []
+  return undefined
 }
 
 /** Searches like `searchWithAttributes`, for a name with typos. Tries two divisions only, because that is expensive. */
@@ -80,32 +77,42 @@ export function searchTyposWithAttributes<T>(
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
-): T[] {
-  if (words.length > MAX_WORDS) return []
+): T[] | undefined {
+  if (words.length > MAX_WORDS) return undefined
   for (const isAttribute of likelyDivisions(words, attributes)) {
     const { name, described } = split(words, isAttribute)
     const { score } = attributes.matcher(described)
-    const found: Found<T>[] = []
+    const found = collect(score, passes)
     for (const [match, position] of index.search(name).positions.entries()) {
-      for (const entry of entriesByName[position]!) {
-        if (passes(entry)) found.push({ entry, match, score: score(entry) })
-      }
+      for (const entry of entriesByName[position]!) found.add(entry, match)
     }
-    const best = bestFirst(found)
-    if (best.length > 0) return best
+    const best = found.bestFirst()
+    if (best) return best
   }
-  return []
+  return undefined
 }
 
-/** `match` is lower the better the name matches, `score` 0 when the attributes don't describe the entry. */
-type Found<T> = { entry: T; match: number; score: number }
-
-/** Equals keep the order of the whole list. */
-const bestFirst = <T>(found: Found<T>[]): T[] =>
-  found
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => a.match - b.match || b.score - a.score)
-    .map(({ entry }) => entry)
+/** Collects the entries that attributes describe. One that the filters exclude shows only that the search has a result. */
+function collect<T>(scoreOf: (entry: T) => number, passes: (entry: T) => boolean) {
+  const found: { entry: T; match: number; score: number }[] = []
+  let isEmpty = true
+  return {
+    /** @param match lower the better the name matches */
+    add(entry: T, match: number): void {
+      const isWanted = passes(entry)
+      if (!isWanted && !isEmpty) return
+      const score = scoreOf(entry)
+      if (score === 0) return
+      isEmpty = false
+      if (isWanted) found.push({ entry, match, score })
+    },
+    /** Equals keep the order of the whole list. Undefined without an entry, even one that the filters exclude. */
+    bestFirst: (): T[] | undefined =>
+      isEmpty
+        ? undefined
+        : found.sort((a, b) => a.match - b.match || b.score - a.score).map(({ entry }) => entry),
+  }
+}
 
 const split = (words: string[], isAttribute: boolean[]) => ({
   name: words.filter((_, i) => !isAttribute[i]).join(' '),
