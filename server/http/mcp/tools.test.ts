@@ -9,7 +9,7 @@ import {
   NO_LIMITS,
   productItem,
 } from '../../test/fixtures/listings.ts'
-import { call as callAt, send } from '../../test/fixtures/mcp.ts'
+import { call as callAt, message, post, REVISION, send } from '../../test/fixtures/mcp.ts'
 import { grantAccess } from '../../test/fixtures/oauth.ts'
 import { act, buy, LABEL, LETTER, PARCEL, shipsBy } from '../../test/fixtures/orders.ts'
 import { components } from '../schema.ts'
@@ -320,6 +320,27 @@ describe('tools and their API calls', () => {
     expect((await call('delete_listing', { listing: id })).object).toEqual({ deleted: true })
     const gone = await call('delete_listing', { listing: id })
     expect(gone.object).toEqual((await seller.delete(`/v1/listings/${id}`)).body)
+  })
+
+  it('change_listing judges a price by all of its digits, as PATCH does', async () => {
+    const [listing] = await list(seller, cardItem())
+    const name = 'change_listing'
+    const change = async (written: string) => {
+      const sent = message('tools/call', { name, arguments: { listing, price: 'PRICE' } })
+      const text = JSON.stringify(sent).replace('"PRICE"', written)
+      const headers = {
+        'mcp-protocol-version': REVISION,
+        'mcp-method': 'tools/call',
+        'mcp-name': name,
+      }
+      const { body } = await post(app, '/mcp/seller', text, { token, headers })
+      return body.result
+    }
+    const changed = await change('1.00499999999999999')
+    expect(changed.structuredContent.data.price).toBe(1)
+    const refused = await change('99999.990000000001')
+    expect(JSON.parse(refused.content[0].text).error.fields).toHaveProperty('price')
+    await seller.delete(`/v1/listings/${listing}`)
   })
 
   it('buy_label buys one label, and links to the PDF that the API links to', async () => {
