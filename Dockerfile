@@ -10,6 +10,8 @@ FROM node:26.10.0-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --workspaces=false
+# The TypeScript settings of the dashboard and the SDK extend the repository's; their builds read them.
+COPY tsconfig.json ./
 COPY scripts/build.ts ./scripts/
 COPY server ./server
 COPY sdk ./sdk

@@ -3,14 +3,14 @@ import { existsSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSyn
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { makeImage } from '../test/image.ts'
 import { runToEnd, startService } from '../test/process.ts'
-import { copySmallProgram } from '../test/small-program.ts'
+import { copySmallProgram, writeSmallCatalog } from '../test/small-program.ts'
 import type { Bundle } from './bundle.ts'
 
 /** The bundle of `cardstall.js`, on copies of the program. */
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url))
-const dockerfile = readFileSync(join(REPOSITORY, 'Dockerfile'), 'utf8')
 
 let program: string
 let root: string
@@ -86,19 +86,21 @@ describe('cardstall.js', () => {
     expect(existsSync(file('server/dist'))).toBe(false)
   })
 
-  it('the image’s files without sources are a complete service', async () => {
-    const [, deletion] = /^RUN (find server .*)$/m.exec(dockerfile)!
-    execSync(deletion!, { cwd: root })
-    expect(existsSync(file('server/main.ts'))).toBe(false)
-    const service = await startService({}, { program }).then((started) => started.ready())
+  it('the image is built from the files that its Dockerfile copies, and is a complete service without sources', async () => {
+    const image = makeImage()
+    writeSmallCatalog(dirname(image))
+    expect(existsSync(join(dirname(image), 'server/main.ts'))).toBe(false)
+    const service = await startService({}, { program: image }).then((started) => started.ready())
     const { key } = service.printed()
     for (const path of [
       '/v1/cards?q=charizard',
       '/docs',
       '/docs/guides/webhooks',
       '/openapi.json',
+      '/dashboard',
+      '/console',
     ]) {
-      expect((await service.get(path, key)).status).toBe(200)
+      expect([path, (await service.get(path, key)).status]).toEqual([path, 200])
     }
     expect(await service.stop()).toMatchObject({ code: 0 })
   })

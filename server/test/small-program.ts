@@ -24,8 +24,13 @@ export function copySmallProgram(): string {
   }
   symlinkSync(join(REPOSITORY, 'node_modules'), join(copy, 'node_modules'))
   mkdirSync(join(copy, 'catalog'))
-  const lines = CATALOG_FIXTURE.map((record) => `${JSON.stringify(record)}\n`).join('')
-  writeFileSync(join(copy, 'catalog/english.ndjson.gz'), gzipSync(lines))
-  writeFileSync(join(copy, 'catalog/products.ndjson.gz'), gzipSync(''))
+  writeSmallCatalog(copy)
   return join(copy, 'cardstall.js')
+}
+
+/** Writes the catalog fixture as the bundled catalog of a copy of the program. */
+export function writeSmallCatalog(root: string): void {
+  const lines = CATALOG_FIXTURE.map((record) => `${JSON.stringify(record)}\n`).join('')
+  writeFileSync(join(root, 'catalog/english.ndjson.gz'), gzipSync(lines))
+  writeFileSync(join(root, 'catalog/products.ndjson.gz'), gzipSync(''))
 }
