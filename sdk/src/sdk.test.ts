@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../server/test/app.ts'
 import { CARDS } from '../../server/test/catalog-fixture.ts'
@@ -632,6 +633,16 @@ describe('retries', () => {
     const call = silent.me({ signal: abort.signal })
     abort.abort(reason)
     await expect(call).rejects.toBe(reason)
+  })
+
+  it('labels of several orders may take longer than the timeoutMs of the client, but not longer than that of the call', async () => {
+    const late: typeof fetch = (_, { signal } = {}) =>
+      Promise.race([sleep(100).then(() => Response.json({ data: [] })), aborted(signal!)])
+    const { client: patient } = scripted([], { fetch: late, timeoutMs: 20, maxRetries: 0 })
+    await expect(patient.tools.labels.buy([1])).resolves.toEqual([])
+    await expect(patient.tools.labels.merge([1])).resolves.toMatchObject({ missing: [] })
+    await expect(patient.tools.labels.buy([1], { timeoutMs: 20 })).rejects.toThrow(TimeoutError)
+    await expect(patient.me()).rejects.toThrow(TimeoutError)
   })
 
   it('onRequest is called for every attempt, whatever its end', async () => {

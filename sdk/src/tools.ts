@@ -52,6 +52,13 @@ export type ChangeFeed = AsyncIterable<Change> & { cursor(): string }
 
 const TOOLS = { api: 'tools/v1' } as const
 const MAX_WAIT_S = 30
+/** Longer than a response with several labels takes. */
+const LABELS_TIMEOUT_MS = 150_000
+
+const waitingForLabels = (options: Options): Options => ({
+  ...options,
+  timeoutMs: options.timeoutMs ?? LABELS_TIMEOUT_MS,
+})
 
 /** The tools API: everything about the shop that the seller API leaves out. */
 export function tools(send: Transport) {
@@ -130,7 +137,11 @@ export function tools(send: Transport) {
     labels: {
       /** Buys or reads the labels of 1 to 50 orders. Each succeeds or fails on its own. */
       buy: (orders: number[], options: Options = {}) =>
-        dataOf<LabelResult[]>('POST', '/labels', { ...options, body: { orders }, retry: 'safe' }),
+        dataOf<LabelResult[]>('POST', '/labels', {
+          ...waitingForLabels(options),
+          body: { orders },
+          retry: 'safe',
+        }),
 
       /** The labels that are ready as one PDF, and the orders without one. */
       async merge(
@@ -138,7 +149,7 @@ export function tools(send: Transport) {
         options: Options = {},
       ): Promise<{ pdf: Uint8Array; missing: number[] }> {
         const { body, headers } = await send<Uint8Array>('POST', '/labels', {
-          ...options,
+          ...waitingForLabels(options),
           ...TOOLS,
           body: { orders, merge: true },
           // An error is JSON.

@@ -17,7 +17,7 @@ export type ClientOptions = {
   key?: string
   /** Address of the seller API, which ends in `/v1`. Default: the environment variable CARDSTALL_URL. */
   baseUrl?: string
-  /** Time limit of an attempt, in milliseconds. Default: 30,000. */
+  /** Time limit of an attempt, in milliseconds. Default: 30,000. Calls that wait for changes or labels have longer ones. */
   timeoutMs?: number
   /** Attempts after the first one. Default: 2. */
   maxRetries?: number

@@ -1483,7 +1483,7 @@ export interface LabelResult {
     order: OrderSlice
   } | null
   /**
-   * The error that the request for this order alone would get
+   * The error that the request for this order alone would get, or `provider_error` if no time was left for it
    */
   error: {
     /**

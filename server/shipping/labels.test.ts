@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
@@ -5,6 +6,7 @@ import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
+import { buyLabels } from './several-labels.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -389,6 +391,31 @@ describe('a call during the purchase of another', () => {
     })
     expect(await bought()).toBe(before + 1)
     expect(await eventsOf(parcel)).toHaveLength(1)
+  })
+})
+
+describe('labels of several orders', () => {
+  it('a call for several labels starts no purchase after its time: these orders get provider_error, and a further call buys them', async () => {
+    const before = await bought()
+    const startWithinMs = 20
+    interfere({ buy: (parcel) => sleep(2 * startWithinMs).then(() => simulated.buy(parcel)) })
+    const orders = await Promise.all(Array.from({ length: 6 }, () => order()))
+    const orderIds = orders.map(({ orderIds }) => orderIds[0]!)
+    const account = { id: seller.accountId, payoutVerified: true }
+    const results = await buyLabels(app.ctx, account, orderIds, { startWithinMs })
+    const tried = 4
+    expect(results.map(({ orderId }) => orderId)).toEqual(orderIds)
+    expect(results.slice(0, tried).map((result) => 'label' in result)).toEqual(
+      Array(tried).fill(true),
+    )
+    for (const { error } of results.slice(tried)) {
+      expect(error).toMatchObject({ type: 'provider_error', status: 502 })
+    }
+    expect(await bought()).toBe(before + tried)
+
+    const again = await buyLabels(app.ctx, account, orderIds)
+    expect(again.every(({ error }) => error === undefined)).toBe(true)
+    expect(await bought()).toBe(before + orders.length)
   })
 })
 

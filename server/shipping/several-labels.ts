@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers'
 import type { Context } from '../context.ts'
-import { ApiError, conflict } from '../errors.ts'
+import { ApiError, conflict, providerError } from '../errors.ts'
 import type { FileStore } from '../files/file-store.ts'
 import { orderNotFound } from '../orders/order.ts'
 import { limitConcurrency } from '../queue/limit-concurrency.ts'
@@ -15,7 +15,17 @@ export const MAX_LABELS = 50
 /** Purchases of one call at the same time: the carrier should not refuse them as a flood. */
 const CONCURRENCY = 4
 
-/** The label of one order of a call, or the error that the same request for this order alone would get. */
+/**
+ * Real time during which a call starts purchases. With a slow carrier, 50 purchases would outlast the timeouts of clients
+ * and proxies. One takes up to 70 seconds (four requests of 15 s to the carrier, after 10 s for another call's purchase),
+ * so a call takes up to 130.
+ */
+const START_WITHIN_MS = 60_000
+
+/**
+ * The label of one order of a call, or the error that the same request for this order alone would get. An order whose
+ * purchase was not started in time has a `provider_error`, too.
+ */
 export type LabelResult = { orderId: number } & (
   | { label: Label; slice: LabeledSlice; error?: undefined }
   | { error: ApiError }
@@ -26,10 +36,16 @@ export async function buyLabels(
   ctx: ShippingContext,
   account: { id: number; payoutVerified: boolean },
   orderIds: number[],
+  { startWithinMs = START_WITHIN_MS } = {},
 ): Promise<LabelResult[]> {
   const limit = limitConcurrency(CONCURRENCY)
+  const deadline = performance.now() + startWithinMs
+  const buyInTime = async (orderId: number) => {
+    if (performance.now() >= deadline) throw notStarted()
+    return buyLabel(ctx, { account, orderId })
+  }
   const bought = await Promise.allSettled(
-    orderIds.map((orderId) => limit(() => buyLabel(ctx, { account, orderId }))),
+    orderIds.map((orderId) => limit(() => buyInTime(orderId))),
   )
   const sliceIds = bought.flatMap((outcome) =>
     outcome.status === 'fulfilled' ? outcome.value.sliceId : [],
@@ -47,6 +63,11 @@ export async function buyLabels(
     throw outcome.reason
   })
 }
+
+const notStarted = () =>
+  providerError(
+    'The carrier is slow: there was no time left for this label. Request it again; nothing is bought twice.',
+  )
 
 /** Labels are small; a carrier that sends larger files must not fill the memory. */
 const MAX_MERGED_BYTES = 32 * 1024 * 1024

@@ -33,7 +33,8 @@ export const LabelResultSchema = component(
       }),
       error: Type.Unsafe<Static<typeof ErrorObject> | null>({
         anyOf: [ErrorObject, { type: 'null' }],
-        description: 'The error that the request for this order alone would get',
+        description:
+          'The error that the request for this order alone would get, or `provider_error` if no time was left for it',
       }),
     },
     { description: 'The label of one order of the request.' },

@@ -160,7 +160,7 @@ export const ownLabelRoutes =
           operationId: 'buyLabels',
           summary: 'Buy or re-read the labels of several orders',
           description:
-            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request; `X-Missing-Labels` names the orders without one. If none is ready, it is 409.',
+            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. A response takes up to 130 seconds: with a slow carrier, no purchase starts after 60, and the remaining orders have the error `provider_error`. Send these again. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request; `X-Missing-Labels` names the orders without one. If none is ready, it is 409.',
           tags: ['Orders'],
           body: LabelsInput,
           response: {
