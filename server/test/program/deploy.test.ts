@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { startTestApp } from '../app.ts'
+import { startTestApp, type TestApp } from '../app.ts'
 import { samplesOf } from '../metrics.ts'
 
 type Rule = { alert: string; expr: string; annotations: { summary: string } }
@@ -16,12 +16,13 @@ type Target = { expr: string; datasource: { uid: string } }
 
 const read = (file: string) => readFile(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8')
 
+let app: TestApp
 let page: string
 let rules: Rule[]
 let dashboard: { uid: string; panels: (Panel & { targets?: Target[] })[] }
 let expressions: string[]
 beforeAll(async () => {
-  const app = await startTestApp({
+  app = await startTestApp({
     settings: { REDIS_URL: 'redis://127.0.0.1:1', DATA_DIR: tmpdir() },
   })
   await app.anyone.get('/v1/me')
@@ -107,5 +108,72 @@ describe('the dashboard', () => {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana's own syntax
       for (const { datasource } of targets) expect(datasource.uid).toBe('${datasource}')
     }
+  })
+})
+
+describe('the proxies', () => {
+  let nginx: string
+  let caddy: string
+  beforeAll(async () => {
+    nginx = await read('nginx/cardstall.conf')
+    caddy = await read('caddy/Caddyfile')
+  })
+
+  /** The directives of the location that nginx chooses for a path: the first regular expression, otherwise `/`. */
+  function locationOf(path: string): string {
+    const [first, ...others] = [...nginx.matchAll(/location (?:(~) )?(\S+) \{([^}]*)\}/g)]
+    const matching = others.find(([, , pattern]) => new RegExp(pattern!).test(path))
+    expect(others.every(([, isRegExp]) => isRegExp)).toBe(true)
+    return (matching ?? first!)[3]!
+  }
+
+  /** The paths of Caddy's matchers, and their names. */
+  const caddyPaths = () =>
+    [...caddy.matchAll(/^\t@(\w+) (?:not )?path (.*)$/gm)].map(([, name, paths]) => ({
+      name: name!,
+      paths: paths!.split(' '),
+    }))
+
+  it.each([
+    ['/metrics', 'return 404'],
+    ['/operator/v1/catalog/import', 'client_max_body_size 0;'],
+    ['/operator/v1/accounts/7/events/stream', 'proxy_buffering off;'],
+  ])(
+    'nginx treats %s with a trailing slash as the same path, as the service does',
+    (path, directive) => {
+      expect(locationOf(path)).toContain(directive)
+      expect(locationOf(`${path}/`)).toContain(directive)
+      expect(locationOf(`${path}x`)).not.toContain(directive)
+    },
+  )
+
+  it('Caddy treats /metrics and the import with a trailing slash as the same path, as the service does', () => {
+    const importPath = '/operator/v1/catalog/import'
+    expect(caddyPaths()).toEqual([
+      { name: 'metrics', paths: ['/metrics', '/metrics/'] },
+      { name: 'bounded', paths: [importPath, `${importPath}/`] },
+      { name: 'import', paths: [importPath, `${importPath}/`] },
+    ])
+    for (const name of ['metrics', 'import']) expect(caddy).toContain(`handle @${name} {`)
+    expect(caddy).not.toMatch(/handle \//)
+  })
+
+  it('nginx waits longer for the bytes of an import than the service, whose error says more', () => {
+    const [, seconds] = /client_body_timeout (\d+)s/.exec(
+      locationOf('/operator/v1/catalog/import'),
+    )!
+    expect(Number(seconds) * 1000).toBeGreaterThan(app.app.server.requestTimeout)
+  })
+
+  it('both proxies wait longer than the 130 seconds that labels of several orders take', () => {
+    const [, inNginx] = /^ {4}proxy_read_timeout (\d+)s/m.exec(nginx)!
+    const [, inCaddy] = /response_header_timeout (\d+)s/.exec(caddy)!
+    expect(Number(inNginx)).toBeGreaterThan(130)
+    expect(inCaddy).toBe(inNginx)
+    expect(locationOf('/tools/v1/labels')).not.toContain('timeout')
+  })
+
+  it('nginx passes the Host header on with its port', () => {
+    expect(nginx).toContain('proxy_set_header Host $http_host;')
   })
 })
