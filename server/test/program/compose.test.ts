@@ -34,13 +34,26 @@ function interpolate(text: string, dotEnv: Record<string, string>): string {
 describe('compose.yaml', () => {
   const { cardstall } = services as { cardstall: Service }
 
-  it.each(SETTING_NAMES)('compose.yaml passes %s from .env to the service', (name) => {
-    const dotEnv = Object.fromEntries(
-      [...SETTING_NAMES, ...PASSWORDS].map((setting) => [setting, `the ${setting} of .env`]),
-    )
-    expect(cardstall.env_file).toEqual(['.env'])
-    const own = cardstall.environment[name]
-    expect(own === undefined ? dotEnv[name] : interpolate(own, dotEnv)).toBe(dotEnv[name])
+  it.each(SETTING_NAMES.filter((name) => name !== 'DATA_DIR'))(
+    'compose.yaml passes %s from .env to the service',
+    (name) => {
+      const dotEnv = Object.fromEntries(
+        [...SETTING_NAMES, ...PASSWORDS].map((setting) => [setting, `the ${setting} of .env`]),
+      )
+      expect(cardstall.env_file).toEqual(['.env'])
+      const own = cardstall.environment[name]
+      expect(own === undefined ? dotEnv[name] : interpolate(own, dotEnv)).toBe(dotEnv[name])
+    },
+  )
+
+  it('the files of the container are in the volume that the image made for its user, whatever DATA_DIR of .env says', () => {
+    const dotEnv = { DATA_DIR: '/srv/files' }
+    const { DATA_DIR = '' } = cardstall.environment
+    const [, ofImage] = /^ENV .*\bDATA_DIR=(\S+)/m.exec(textOf('Dockerfile'))!
+    expect(interpolate(DATA_DIR, dotEnv)).toBe(ofImage)
+    const volumes = cardstall.volumes as string[]
+    expect(volumes.map((volume) => interpolate(volume, dotEnv))).toContain(`files:${ofImage}`)
+    expect(textOf('Dockerfile')).toMatch(new RegExp(`chown node:node .*${ofImage}\\b`))
   })
 
   it('compose.yaml connects the service to its PostgreSQL and Valkey by default', () => {
