@@ -201,7 +201,7 @@ export const ownEventRoutes =
         schema: {
           operationId: 'followOwnEvents',
           summary: 'Follow your events',
-          description: `Streams all your events as server-sent events, whether or not an endpoint is subscribed to them. \`cardstall webhooks listen\` uses this operation. An account can have ${MAX_STREAMS} streams at a time; further ones are 409. The stream ends when the key is revoked. ${STREAM_DESCRIPTION}`,
+          description: `Streams all your events as server-sent events, whether or not an endpoint is subscribed to them. \`cardstall webhooks listen\` uses this operation. An account can have ${MAX_STREAMS} streams at a time in each process of the service; a further one is 409. Don’t rely on more than ${MAX_STREAMS}, because chance decides which process accepts a connection. The stream ends when the key is revoked. ${STREAM_DESCRIPTION}`,
           tags: ['Webhooks'],
           ...streamSchema,
           'x-errors': ['conflict', 'validation_error'],
