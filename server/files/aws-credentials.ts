@@ -15,11 +15,13 @@ const MACHINES = 'http://169.254.169.254'
 const ROLE_PATH = '/latest/meta-data/iam/security-credentials/'
 /** AWS issues new credentials five minutes or more before the old ones expire. */
 const REFRESH_BEFORE_MS = 4 * 60_000
+/** Time between a failed renewal and the next one, while the present credentials are valid. */
+const RETRY_AFTER_MS = 30_000
 const TIMEOUT_MS = 5_000
 
 /**
  * Returns a function that resolves to credentials that are valid now: those of the environment, otherwise those of the role
- * of the container or the machine, read again before they expire.
+ * of the container or the machine, read again before they expire. After a failure, these are used until they expire.
  *
  * @param environment the variables that AWS defines for all of its clients
  */
@@ -32,16 +34,40 @@ export function awsCredentials(environment: NodeJS.ProcessEnv): () => Promise<Aw
       sessionToken: environment.AWS_SESSION_TOKEN,
     })
   }
-  let current: Promise<RoleCredentials> | undefined
+  return renewing(() => roleCredentials(environment))
+}
+
+/** Keeps the credentials that `read` returns, and reads them again before they expire. */
+function renewing(read: () => Promise<RoleCredentials>): () => Promise<AwsCredentials> {
+  let current: RoleCredentials | undefined
+  let renewAt = 0
+  let renewal: Promise<RoleCredentials> | undefined
+
+  async function renew(): Promise<RoleCredentials> {
+    try {
+      current = await read()
+      renewAt = current.expiresAt - REFRESH_BEFORE_MS
+      return current
+    } catch (error) {
+      const now = realTime()
+      if (current && now < current.expiresAt) {
+        renewAt = now + RETRY_AFTER_MS
+        return current
+      }
+      const problem = current
+        ? 'the credentials of the role have expired and cannot be renewed'
+        : 'no credentials for the bucket: neither AWS_ACCESS_KEY_ID nor a role'
+      throw new Error(problem, { cause: error })
+    } finally {
+      renewal = undefined
+    }
+  }
+
   return async () => {
-    if (current && (await current).expiresAt - REFRESH_BEFORE_MS < realTime()) current = undefined
-    current ??= roleCredentials(environment).catch((error) => {
-      current = undefined
-      throw new Error('no credentials for the bucket: neither AWS_ACCESS_KEY_ID nor a role', {
-        cause: error,
-      })
-    })
-    return current
+    if (current && realTime() < renewAt) return current
+    // Concurrent requests share one renewal.
+    renewal ??= renew()
+    return renewal
   }
 }
 
@@ -85,10 +111,13 @@ async function read(
 
 function parse(text: string): RoleCredentials {
   const { AccessKeyId, SecretAccessKey, Token, Expiration } = JSON.parse(text)
+  // A machine reports a role that it may not use with the status 200.
+  if (!AccessKeyId || !SecretAccessKey) throw new Error('the role has no credentials')
   return {
     accessKeyId: AccessKeyId,
     secretAccessKey: SecretAccessKey,
     sessionToken: Token,
-    expiresAt: Date.parse(Expiration),
+    // Credentials without a time don't expire.
+    expiresAt: Date.parse(Expiration) || Number.POSITIVE_INFINITY,
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { StartError } from '../start-error.ts'
 import { startWebServer } from '../test/fakes/network.ts'
 import { openBucket, readBucketUrl } from './bucket.ts'
@@ -236,6 +236,43 @@ describe('a bucket', () => {
     const none = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `${address}/elsewhere` }
     const files = await openBucket('s3://card-files?region=eu-west-1', none)
     await expect(files.get('photos/x.jpg')).rejects.toThrow('no credentials')
+  })
+
+  it('credentials of a role that can’t be renewed are used until they expire, and are renewed again after a while', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const startedAt = Date.now()
+    const at = (seconds: number) => vi.setSystemTime(startedAt + seconds * 1_000)
+    let asked = 0
+    let isFailing = false
+    const { port } = await startWebServer((_, res) => {
+      asked++
+      // The second failure is a role without permission: the response is 200 nevertheless.
+      if (isFailing) return res.writeHead(asked === 2 ? 500 : 200).end('{"Code":"Unauthorized"}')
+      const Expiration = new Date(Date.now() + 360_000).toISOString()
+      const Token = `token-${asked}`
+      res.end(JSON.stringify({ AccessKeyId: 'role', SecretAccessKey: 'hush', Token, Expiration }))
+    })
+    const { url, requests } = await bucketServer({ secret: 'hush' })
+    const files = await openBucket(url('card-files'), {
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://127.0.0.1:${port}/credentials`,
+    })
+    const useTwice = async () => {
+      for (let i = 0; i < 2; i++) await files.put('photos/x.jpg', BYTES, 'image/jpeg')
+      return [asked, requests.at(-1)?.headers['x-amz-security-token']]
+    }
+    expect(await useTwice()).toEqual([1, 'token-1'])
+    isFailing = true
+    at(200)
+    expect(await useTwice()).toEqual([2, 'token-1'])
+    at(240)
+    expect(await useTwice()).toEqual([3, 'token-1'])
+    at(361)
+    await expect(useTwice()).rejects.toThrow(
+      'the credentials of the role have expired and cannot be renewed',
+    )
+    isFailing = false
+    expect(await useTwice()).toEqual([5, 'token-5'])
   })
 
   it.each([
