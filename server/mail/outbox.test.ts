@@ -343,6 +343,22 @@ describe('a mail server', () => {
     })
   })
 
+  it.each([421, 554])(
+    'an e-mail is retried when the server greets with %d, and only the code is stored and logged',
+    async (code) => {
+      const refusing = await startMailServer({
+        onConnect: (_session, done) => refuse(code, 'no words of mine')(done),
+      })
+      const refused = await startTestApp({ settings: settingsFor(refusing) })
+      await sendMail(refused.ctx, MAIL)
+      await refused.runMail()
+      const error = `The mail server refused the connection (${code}).`
+      expect(await row(refused)).toMatchObject({ status: 'waiting', attempts: 1, error })
+      expect(refused.logged.at(-1)).toMatchObject({ reason: error })
+      expect(JSON.stringify([refused.logged, await row(refused)])).not.toContain('words')
+    },
+  )
+
   it.each([
     ['does not greet', 'onConnect'],
     ['receives the e-mail and does not reply', 'onData'],

@@ -104,9 +104,16 @@ function mailErrorFrom(error: SmtpError): MailError {
         `The connection to the mail server failed${detail(responseCode || originalCode)}.`,
       )
     default:
+      // The greeting, for example, was a refusal.
+      if (code === 'EPROTOCOL' && isRefusal(responseCode)) {
+        return temporary(`The mail server refused the connection${detail(responseCode)}.`)
+      }
       return temporary(`The e-mail could not be sent${detail(code)}.`)
   }
 }
+
+/** A reply that isn't SMTP can begin with any number. */
+const isRefusal = (code: number | undefined) => code !== undefined && code >= 400 && code < 600
 
 const refusedPart = (command = '') =>
   ({ 'MAIL FROM': 'the sender', 'RCPT TO': 'the recipient' })[command] ?? 'the e-mail'
