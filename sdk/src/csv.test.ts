@@ -42,6 +42,27 @@ describe('reading CSV', () => {
     )
   })
 
+  it('any mix of line ends, in quotes too, gives the same rows', () => {
+    const value = fc.constantFrom('x', '4,5', 'a "b"', 'two\nlines', '\n', ' ')
+    const row = fc.tuple(value, value, fc.constant('last'))
+    const end = fc.constantFrom('\n', '\r\n', '\r')
+    const rows = fc.array(row, { minLength: 1, maxLength: 8 })
+    fc.assert(
+      fc.property(rows, fc.array(end, { minLength: 1 }), fc.constantFrom(',', ';'), (...given) => {
+        const [rows, ends, separator] = given
+        const quoted = (value: string) =>
+          /[,;"\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
+        let i = 0
+        const text = [['a', 'b', 'c'], ...rows]
+          .map((row) => `${row.map(quoted).join(separator)}\n`)
+          .join('')
+          .replaceAll('\n', () => ends[i++ % ends.length]!)
+        expect(readCsv(bytes(text)).rows).toEqual(rows)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   it('any bytes are read or refused with a CsvError', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {

@@ -55,8 +55,8 @@ export type ReadRow = {
 }
 
 /**
- * Reads UTF-8 with or without a byte order mark, separated by comma, semicolon or tab. The first row has the columns;
- * empty rows are left out.
+ * Reads UTF-8 with or without a byte order mark, separated by comma, semicolon or tab. Lines end with LF, CRLF or CR; those
+ * in quotes become LF. The first row has the columns; empty rows are left out.
  *
  * @throws CsvError
  */
@@ -86,10 +86,11 @@ const lengthsOf = (rows: string[][]) => [...new Set(rows.map(({ length }) => len
 const filled = (row: string[], width: number) =>
   row.length === width ? row : Array.from({ length: width }, (_, i) => row[i] ?? '')
 
+/** The text of a file with LF at the end of each line: a file that was joined from two can have several line ends. */
 function decoded(bytes: Uint8Array): string {
   try {
     // It drops a byte order mark.
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replaceAll(/\r\n?/g, '\n')
   } catch {
     throw new CsvError('The file is not UTF-8. In Excel, save it as “CSV UTF-8”.')
   }
