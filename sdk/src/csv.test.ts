@@ -85,6 +85,18 @@ describe('reading CSV', () => {
     expect(() => readCsv(bytes('card,price\n"x,1\ny,2\n'))).toThrow('quotation mark')
   })
 
+  it.each([
+    ['little-endian with a byte order mark', '\ufeff', false],
+    ['little-endian', '', false],
+    ['big-endian with a byte order mark', '\ufeff', true],
+    ['big-endian', '', true],
+  ])('a file in UTF-16 (%s) is refused with the advice to save it as UTF-8', (_, mark, isSwapped) => {
+    const utf16 = Buffer.from(`${mark}card,price,quantity\nbase1-4,1,1\n`, 'utf16le')
+    expect(() => readCsv(isSwapped ? utf16.swap16() : utf16)).toThrow(
+      'The file is not UTF-8. In Excel, save it as “CSV UTF-8”.',
+    )
+  })
+
   it('columns are found by their names in any case, by common other names, and in any order', () => {
     const mapping = guessMapping(['SKU', 'Qty', 'Card ID', 'Photo URLs', 'price', 'Price', 'x'])
     expect(mapping).toMatchObject({ reference: 0, quantity: 1, card: 2, photo_urls: 3, price: 4 })

@@ -88,13 +88,17 @@ const filled = (row: string[], width: number) =>
 
 /** The text of a file with LF at the end of each line: a file that was joined from two can have several line ends. */
 function decoded(bytes: Uint8Array): string {
+  // No valid file has NUL, and UTF-16 has it in each separator. Without a byte order mark, such a file can be valid UTF-8.
+  if (bytes.includes(0)) throw new CsvError(NOT_UTF8)
   try {
     // It drops a byte order mark.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replaceAll(/\r\n?/g, '\n')
   } catch {
-    throw new CsvError('The file is not UTF-8. In Excel, save it as “CSV UTF-8”.')
+    throw new CsvError(NOT_UTF8)
   }
 }
+
+const NOT_UTF8 = 'The file is not UTF-8. In Excel, save it as “CSV UTF-8”.'
 
 /** Other names of columns, in lower case with single underscores. */
 const ALIASES: Record<string, Field> = {
