@@ -389,6 +389,33 @@ describe('listings', () => {
     })
   })
 
+  it('failed rows have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
+    const rows = [
+      '',
+      `${CARD},NM,EN,1,1,"two\n\nlines",again`,
+      ',,,,,,',
+      '',
+      `${CARD},NM,EN,free,1,,`,
+      `${CARD},NM,EN,1,1,,again`,
+      `${CARD},NM,EN,"2,50",1,,other`,
+    ]
+    const header = 'card,condition,language,price,quantity,description,reference'
+    await writeFile(file('gaps.csv'), [header, ...rows].join('\n'))
+    const failed = [6, 7].map((row) => expect.objectContaining({ row }))
+    const dry = await run('listings import gaps.csv --dry-run --json')
+    expect(JSON.parse(dry.stdout)).toMatchObject([{ rows: 4, failures: failed }])
+    const preview = (await run('listings import gaps.csv --dry-run')).stderr
+    expect(preview).toMatch(/row 6: The price[\s\S]*row 7: Row 3 has the same reference/)
+    expect(preview).toContain('row 8: price “2,50” was read as 2.5.')
+    const { stdout } = await run('listings import gaps.csv --yes --json --failed gaps-left.csv')
+    expect(JSON.parse(stdout)).toMatchObject([{ created: 2, failures: failed }])
+    expect(await readFile(file('gaps-left.csv'), 'utf8')).toContain('Row 3 has the same reference')
+
+    await writeFile(file('gaps-prices.csv'), 'id,price\n\n"\n",\n1,free\n\n2,"2,50"\n999999,1\n')
+    const { stderr } = await run('listings reprice gaps-prices.csv --yes')
+    expect(stderr).toMatch(/row 6: price “2,50” was[\s\S]*row 4: The price[\s\S]*row 7: /)
+  })
+
   it('columns with other names are mapped with --map', async () => {
     await writeFile(file('own.csv'), `Which,State,language,quantity,EUR\n${CARD},LP,EN,1,"2,50"\n`)
     const args = ['listings', 'import', 'own.csv', '--yes', '--json']

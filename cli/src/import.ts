@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import {
   CsvError,
   type CsvFile,
+  type CsvRow,
   FIELDS,
   type Field,
   failedCsv,
@@ -62,7 +63,11 @@ export function importCommand(listings: Command): void {
           EXIT.usage,
         )
       }
-      const rows = file.rows.map((row, index) => ({ index, row, ...readRow(row, mapping) }))
+      const rows = file.rows.map((row, index) => ({
+        ...row,
+        index,
+        ...readRow(row.values, mapping),
+      }))
       const { id } = await session.client.me()
       const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url, id]))
       const journalFile = `${path}.import`
@@ -125,17 +130,17 @@ async function finish(
   throw new CommandError(`${counted(failed.length)} failed${where}.`)
 }
 
-/** The failed rows for programs; the header is row 1, as in the messages. */
+/** The failed rows for programs, with the numbers of the messages. */
 const failuresJson = (rows: Row[], failed: Failure[]) =>
   failed.map(([row, messages]) => ({
-    row: row + 2,
+    row: rows[row]!.number,
     reference: rows[row]!.item.reference ?? null,
     messages,
   }))
 
 export const counted = (rows: number) => plural(rows, 'row')
 
-type Row = ReadRow & { index: number; row: string[] }
+type Row = ReadRow & CsvRow & { index: number }
 
 function without(failed: Failure[], rows: Row[]): Row[] {
   const invalid = new Set(failed.map(([row]) => row))
@@ -200,7 +205,7 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
     out.progress(`Checked ${done} of ${readable.length} rows`)
   }
   out.endProgress()
-  const listable = without(failed, rows).map(({ index, item }) => ({ position: index, item }))
+  const listable = without(failed, rows).map((row) => ({ ...row, position: row.index }))
   for (const [row, message] of repeatedReferences(listable)) failed.push([row, [message]])
   return failed.sort(([a], [b]) => a - b)
 }
@@ -224,9 +229,10 @@ function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
   out.note(
     `${counted(rows.length)}: ${rows.length - failed.length} can be listed, ${failed.length} cannot.`,
   )
-  showRows(out, failed, 'of them; --failed FILE.csv collects all')
+  showRows(out, rows, failed, 'of them; --failed FILE.csv collects all')
   showRows(
     out,
+    rows,
     without(failed, rows).flatMap(({ index, warnings }): Failure[] =>
       warnings.length > 0 ? [[index, warnings]] : [],
     ),
@@ -235,9 +241,14 @@ function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
 }
 
 /** Shows the first rows with their messages. */
-export function showRows(out: Output, lines: Failure[], kind: string): void {
+export function showRows(
+  out: Output,
+  rows: { number: number }[],
+  lines: Failure[],
+  kind: string,
+): void {
   for (const [row, messages] of lines.slice(0, MAX_SHOWN)) {
-    out.note(`  row ${row + 2}: ${messages.join(' ')}`)
+    out.note(`  row ${rows[row]!.number}: ${messages.join(' ')}`)
   }
   if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
 }
@@ -271,6 +282,6 @@ const writeFailed = (path: string, { columns, rows }: CsvFile, failed: Failure[]
     path,
     failedCsv(
       columns,
-      failed.map(([row, messages]) => ({ row: rows[row]!, reason: messages.join(' ') })),
+      failed.map(([row, messages]) => ({ row: rows[row]!.values, reason: messages.join(' ') })),
     ),
   )

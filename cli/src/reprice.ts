@@ -29,7 +29,13 @@ const CHANGED = ['price', 'quantity', 'quantity_delta', 'status']
 /** Columns of an export that change nothing. */
 const KNOWN = new Set<string>([...FIELDS, 'name'])
 
-type Row = { row: number; change: ListingChange; messages: string[]; warnings: string[] }
+type Row = {
+  row: number
+  number: number
+  change: ListingChange
+  messages: string[]
+  warnings: string[]
+}
 
 /** `listings reprice`. */
 export function repriceCommand(listings: Command): void {
@@ -64,7 +70,7 @@ export function repriceCommand(listings: Command): void {
           const { warnings } = all[row]!
           return warnings.length > 0 ? [[row, warnings]] : []
         })
-        showRows(out, adapted, 'adapted rows')
+        showRows(out, all, adapted, 'adapted rows')
         if (rows.length > 0 && !yes) await agree(`Change ${plural(rows.length, 'listing')}?`)
         const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
         journal = newJournal(of, rows, failed)
@@ -86,7 +92,7 @@ export function repriceCommand(listings: Command): void {
       out.endProgress()
       const refused = failed.filter(([row]) => sent.has(row))
       for (const [row, messages] of failed) {
-        process.stderr.write(`row ${row + 2}: ${messages.join(' ')}\n`)
+        process.stderr.write(`row ${all[row]!.number}: ${messages.join(' ')}\n`)
       }
       out.records(
         [{ changed: sent.size - refused.length, failed: failed.length }],
@@ -161,13 +167,13 @@ function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
     )
   }
   return {
-    rows: rows.map((values, row) => readChange(names, values, row)),
+    rows: rows.map(({ number, values }, row) => ({ row, number, ...readChange(names, values) })),
     ignored: columns.filter((_, i) => !READERS[names[i]!] && !KNOWN.has(names[i]!)),
   }
 }
 
 /** Reads one row. Empty values count as absent. */
-function readChange(names: string[], values: string[], row: number): Row {
+function readChange(names: string[], values: string[]): Omit<Row, 'row' | 'number'> {
   const change: Record<string, unknown> = {}
   const messages: string[] = []
   const warnings: string[] = []
@@ -178,7 +184,7 @@ function readChange(names: string[], values: string[], row: number): Row {
     else if (read) change[name] = read.value
     if (read?.warning !== undefined) warnings.push(read.warning)
   }
-  return { row, change: change as unknown as ListingChange, messages, warnings }
+  return { change: change as unknown as ListingChange, messages, warnings }
 }
 
 function wholeNumber(pattern: RegExp, kind: string) {

@@ -6,7 +6,7 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => {
   const { columns, rows } = readCsv(bytes(text))
   const mapping = guessMapping(columns)
-  return rows.map((row) => readRow(row, mapping))
+  return rows.map(({ values }) => readRow(values, mapping))
 }
 
 describe('reading CSV', () => {
@@ -36,7 +36,9 @@ describe('reading CSV', () => {
         const failed = rows.map((row) => ({ row, reason: 'because' }))
         const { columns, rows: again } = readCsv(bytes(failedCsv(['a', 'b', 'c'], failed)))
         expect(columns).toEqual(['a', 'b', 'c', 'reason'])
-        expect(again.filter((row) => !isBlank(row))).toEqual(rows.map((row) => [...row, 'because']))
+        expect(again.map(({ values }) => values).filter((row) => !isBlank(row))).toEqual(
+          rows.map((row) => [...row, 'because']),
+        )
       }),
       { numRuns: 200 },
     )
@@ -57,10 +59,29 @@ describe('reading CSV', () => {
           .map((row) => `${row.map(quoted).join(separator)}\n`)
           .join('')
           .replaceAll('\n', () => ends[i++ % ends.length]!)
-        expect(readCsv(bytes(text)).rows).toEqual(rows)
+        expect(readCsv(bytes(text)).rows.map(({ values }) => values)).toEqual(rows)
       }),
       { numRuns: 500 },
     )
+  })
+
+  it('each row has its number in a spreadsheet: empty rows count, line breaks in quotes do not', () => {
+    const text = '\n;\ncard;notes\n\na;"two\n\nlines"\n;\n\r\nb;x\r\r\n" ";\nc;\n\n'
+    const { columns, rows } = readCsv(bytes(text))
+    expect(columns).toEqual(['card', 'notes'])
+    expect(rows.map(({ number, values }) => [number, values[0]])).toEqual([
+      [5, 'a'],
+      [8, 'b'],
+      [11, 'c'],
+    ])
+  })
+
+  it('the separator is found in a file with empty rows, also if values contain others', () => {
+    const text = 'card;notes\n\na;1, 2, 3\n\n\nb;4, 5, 6\n'
+    expect(readCsv(bytes(text)).rows.map(({ values }) => values)).toEqual([
+      ['a', '1, 2, 3'],
+      ['b', '4, 5, 6'],
+    ])
   })
 
   it('any bytes are read or refused with a CsvError', () => {
@@ -90,12 +111,15 @@ describe('reading CSV', () => {
     ['little-endian', '', false],
     ['big-endian with a byte order mark', '\ufeff', true],
     ['big-endian', '', true],
-  ])('a file in UTF-16 (%s) is refused with the advice to save it as UTF-8', (_, mark, isSwapped) => {
-    const utf16 = Buffer.from(`${mark}card,price,quantity\nbase1-4,1,1\n`, 'utf16le')
-    expect(() => readCsv(isSwapped ? utf16.swap16() : utf16)).toThrow(
-      'The file is not UTF-8. In Excel, save it as “CSV UTF-8”.',
-    )
-  })
+  ])(
+    'a file in UTF-16 (%s) is refused with the advice to save it as UTF-8',
+    (_, mark, isSwapped) => {
+      const utf16 = Buffer.from(`${mark}card,price,quantity\nbase1-4,1,1\n`, 'utf16le')
+      expect(() => readCsv(isSwapped ? utf16.swap16() : utf16)).toThrow(
+        'The file is not UTF-8. In Excel, save it as “CSV UTF-8”.',
+      )
+    },
+  )
 
   it('columns are found by their names in any case, by common other names, and in any order', () => {
     const mapping = guessMapping(['SKU', 'Qty', 'Card ID', 'Photo URLs', 'price', 'Price', 'x'])

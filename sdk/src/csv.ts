@@ -34,8 +34,14 @@ export class CsvError extends Error {
 
 export type CsvFile = {
   columns: string[]
+  rows: CsvRow[]
+}
+
+export type CsvRow = {
+  /** The number that a spreadsheet shows, from 1: empty rows count, line breaks in quotes do not. */
+  number: number
   /** Values by column. Short rows are filled with empty values. */
-  rows: string[][]
+  values: string[]
 }
 
 /** The column of each field, by its position; null for a field that the file doesn't have. */
@@ -56,32 +62,42 @@ export type ReadRow = {
 
 /**
  * Reads UTF-8 with or without a byte order mark, separated by comma, semicolon or tab. Lines end with LF, CRLF or CR; those
- * in quotes become LF. The first row has the columns; empty rows are left out.
+ * in quotes become LF. The first row that is not empty has the columns; other empty rows are left out.
  *
  * @throws CsvError
  */
 export function readCsv(bytes: Uint8Array): CsvFile {
   if (bytes.length > MAX_BYTES) throw new CsvError('The file is larger than 20 MB.')
-  const { data, errors } = Papa.parse<string[]>(decoded(bytes), {
-    delimitersToGuess: [',', ';', '\t'],
-    skipEmptyLines: 'greedy',
-  })
+  const text = decoded(bytes)
+  const { data, errors } = Papa.parse<string[]>(text, { delimiter: delimiterOf(text) })
   const quotes = errors.find(({ type }) => type === 'Quotes')
   if (quotes) {
     throw new CsvError(`A quotation mark is not closed (near row ${(quotes.row ?? 0) + 1}).`)
   }
-  const [header, ...rows] = data
+  const [header, ...rows] = data.flatMap((values, i) =>
+    isEmpty(values) ? [] : { number: i + 1, values },
+  )
   if (!header || rows.length === 0) throw new CsvError('The file has no rows below its header.')
   if (rows.length > MAX_ROWS) throw new CsvError('The file has more than 100,000 rows.')
-  const width = Math.max(header.length, ...lengthsOf(rows))
+  const width = Math.max(header.values.length, ...lengthsOf(rows))
   return {
-    columns: filled(header, width).map((name, i) => name.trim() || `Column ${i + 1}`),
-    rows: rows.map((row) => filled(row, width)),
+    columns: filled(header.values, width).map((name, i) => name.trim() || `Column ${i + 1}`),
+    rows: rows.map(({ number, values }) => ({ number, values: filled(values, width) })),
   }
 }
 
+/** Guesses the delimiter, without the empty rows: they have none. */
+const delimiterOf = (text: string): string =>
+  Papa.parse(text, {
+    delimitersToGuess: [',', ';', '\t'],
+    skipEmptyLines: 'greedy',
+    preview: 1,
+  }).meta.delimiter
+
+const isEmpty = (values: string[]) => values.every((value) => value.trim() === '')
+
 /** Without spreading the rows: a call can't have a hundred thousand arguments. */
-const lengthsOf = (rows: string[][]) => [...new Set(rows.map(({ length }) => length))]
+const lengthsOf = (rows: CsvRow[]) => [...new Set(rows.map(({ values }) => values.length))]
 
 const filled = (row: string[], width: number) =>
   row.length === width ? row : Array.from({ length: width }, (_, i) => row[i] ?? '')
@@ -222,15 +238,17 @@ export const messagesOf = (errors: Messages = {}): string[] => [
  *
  * @param rows those that can be listed otherwise, in the order of the file
  */
-export function repeatedReferences(rows: { position: number; item: Item }[]): Map<number, string> {
+export function repeatedReferences(
+  rows: { position: number; number: number; item: Item }[],
+): Map<number, string> {
   const first = new Map<string, number>()
   const messages = new Map<number, string>()
-  for (const { position, item } of rows) {
+  for (const { position, number, item } of rows) {
     if (item.reference === undefined) continue
     const reference = String(item.reference)
     const earlier = first.get(reference)
-    if (earlier === undefined) first.set(reference, position)
-    else messages.set(position, `Row ${earlier + 2} has the same reference “${reference}”.`)
+    if (earlier === undefined) first.set(reference, number)
+    else messages.set(position, `Row ${earlier} has the same reference “${reference}”.`)
   }
   return messages
 }

@@ -1,4 +1,4 @@
-import type { Item } from '../../../sdk/src/csv.ts'
+import type { CsvRow, Item } from '../../../sdk/src/csv.ts'
 
 /**
  * The import under way, kept in the browser's database, so that a reload continues it. One per account.
@@ -9,7 +9,7 @@ export type ImportFile = {
   id: string
   name: string
   columns: string[]
-  rows: string[][]
+  rows: CsvRow[]
   /** The item to list, with the position of its row. */
   items: { position: number; item: Item }[]
   /** Rows that the preview refused. */
@@ -68,8 +68,16 @@ export const readImport = (accountId: number) =>
       settled<ImportFile | undefined>(store.get('file')),
       settled<Progress | undefined>(store.get('progress')),
     ])
-    return file && progress ? { file, progress } : undefined
+    return file && progress ? { file: withNumbers(file), progress } : undefined
   })
+
+/** A file that an earlier version of this page stored has rows without numbers. */
+const withNumbers = (file: ImportFile): ImportFile => ({
+  ...file,
+  rows: file.rows.map((row, i) =>
+    Array.isArray(row) ? { number: i + 2, values: row as string[] } : row,
+  ),
+})
 
 export const storeImport = (accountId: number, file: ImportFile, progress: Progress) =>
   within(accountId, 'readwrite', async (store) => {

@@ -3,6 +3,7 @@ import { DropZone, FileTrigger } from 'react-aria-components'
 import {
   CsvError,
   type CsvFile,
+  type CsvRow,
   FIELDS,
   failedCsv,
   guessMapping,
@@ -129,6 +130,7 @@ const GUIDE = [
 /** A row of the file with all that is known about it. */
 type Row = {
   position: number
+  number: number
   item: Item
   warnings: string[]
   reasons: string[]
@@ -270,7 +272,7 @@ async function checkAll(
 ): Promise<Row[]> {
   const all: Row[] = []
   let done = 0
-  const read = rows.map((row) => readRow(row, mapping))
+  const read = rows.map(({ values }) => readRow(values, mapping))
   for (const { item } of read) {
     const chosen = choices.get(wantedBy(item))
     if (chosen !== undefined) item.card = chosen
@@ -289,6 +291,7 @@ async function checkAll(
         const merged = { ...checked.errors, ...errors }
         all[position] = {
           position,
+          number: rows[position]!.number,
           item,
           warnings,
           reasons: messagesOf(merged),
@@ -325,7 +328,7 @@ function RowList({
       <ul className="import-rows">
         {rows.slice(0, SHOWN).map((row) => (
           <li key={row.position}>
-            <span className="row-number">Row {formatNumber(row.position + 2)}</span>
+            <span className="row-number">Row {formatNumber(row.number)}</span>
             <span>
               <strong>{row.name ?? String(row.item.card ?? row.item.product ?? 'No card')}</strong>
               {[...row.reasons, ...row.warnings].map((message) => (
@@ -378,7 +381,7 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
           <ul className="import-rows">
             {failed.slice(0, SHOWN).map(({ position, reason }) => (
               <li key={position}>
-                <span className="row-number">Row {formatNumber(position + 2)}</span>
+                <span className="row-number">Row {formatNumber(file.rows[position]!.number)}</span>
                 <span className="error">{reason}</span>
               </li>
             ))}
@@ -411,10 +414,10 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
 }
 
 /** Saves the rows that failed, with their reasons, as a file. */
-function download(columns: string[], rows: string[][], failed: Failure[]): void {
+function download(columns: string[], rows: CsvRow[], failed: Failure[]): void {
   const text = failedCsv(
     columns,
-    failed.map(({ position, reason }) => ({ row: rows[position]!, reason })),
+    failed.map(({ position, reason }) => ({ row: rows[position]!.values, reason })),
   )
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
   const link = document.createElement('a')

@@ -423,6 +423,35 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     ])
   })
 
+  it('failed rows of an import have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const rows = [
+      '',
+      'sv3-125,NM,EN,1,1,"two\n\nlines",again',
+      ',,,,,,',
+      'sv3-125,NM,EN,free,1,,',
+      'sv3-125,NM,EN,1,1,,again',
+    ]
+    const header = 'card,condition,language,price,quantity,description,reference'
+    await chooseFile(page, [header, ...rows].join('\n'))
+    await page.getByText('1 row can be listed').waitFor()
+    const failed = [/Row 5.*The price field must/, /Row 6.*Row 3 has the same reference/]
+    for (const text of failed) {
+      await page.getByRole('listitem').filter({ hasText: text }).waitFor()
+    }
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    for (const text of failed) {
+      await page.getByRole('listitem').filter({ hasText: text }).waitFor()
+    }
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download the failed rows' }).click()
+    const saved = await readFile(await (await download).path(), 'utf8')
+    expect(saved).toContain('Row 3 has the same reference “again”.')
+  })
+
   it('items of the catalog that would look the same show their language, or their id', async () => {
     const { member } = await openShop()
     const page = await app.open('/dashboard/listings/new?q=pikachu+nintendo', { member })
