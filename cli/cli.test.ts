@@ -416,6 +416,51 @@ describe('listings', () => {
     expect(stderr).toMatch(/row 6: price “2,50” was[\s\S]*row 4: The price[\s\S]*row 7: /)
   })
 
+  it('rows of any valid size are imported, and a value that is too long fails with its row and column', async () => {
+    // Four bytes for each character: a hundred such rows would not fit into a request.
+    const url = (i: number) =>
+      `https://photos.example/${i}/`.padEnd(1_000, 'x') + '😀'.repeat(1_048)
+    const urls = Array.from({ length: 10 }, (_, i) => url(i)).join(' ')
+    const row = (reference: string, photos = '', description = '') =>
+      `${CARD},NM,EN,1,1,${reference},${photos},${description}`
+    const rows = [
+      ...Array.from({ length: 100 }, (_, i) => row(`large-${i}`, urls)),
+      row('long', '', 'x'.repeat(6 * 1024 * 1024)),
+    ]
+    const header = 'card,condition,language,price,quantity,reference,photo_urls,description'
+    await writeFile(file('large.csv'), [header, ...rows].join('\n'))
+    const before = await totalOf()
+    const { stdout, stderr } = await run('listings import large.csv --yes --json')
+    expect(JSON.parse(stdout), stderr).toEqual([
+      {
+        rows: 101,
+        created: 100,
+        failed: 1,
+        failures: [
+          {
+            row: 102,
+            reference: 'long',
+            messages: ['The description field must not be longer than 1000 characters.'],
+          },
+        ],
+      },
+    ])
+    expect(await totalOf()).toBe(before + 100)
+
+    const prices = [
+      'reference,price',
+      'large-0,7.77',
+      `${'x'.repeat(5 * 1024 * 1024)},1`,
+      'large-1,8.88',
+    ]
+    await writeFile(file('large-prices.csv'), prices.join('\n'))
+    const repriced = await run('listings reprice large-prices.csv --yes')
+    expect([repriced.stdout, repriced.stderr]).toEqual([
+      '2\t1\n',
+      'row 3: The reference field must not be longer than 100 characters.\n1 row failed.\n',
+    ])
+  })
+
   it('columns with other names are mapped with --map', async () => {
     await writeFile(file('own.csv'), `Which,State,language,quantity,EUR\n${CARD},LP,EN,1,"2,50"\n`)
     const args = ['listings', 'import', 'own.csv', '--yes', '--json']

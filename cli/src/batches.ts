@@ -1,5 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
+import { inBatches } from '../../sdk/src/csv.ts'
 import { replaceFile } from './files.ts'
 import { adviseAfterInterruption } from './interruption.ts'
 
@@ -57,12 +58,15 @@ export async function sendBatches(
   journal: Journal,
   {
     size,
+    itemOf,
     send,
     unknown,
     waiting,
     progress,
   }: {
     size: number
+    /** The item that `send` sends for a row, to measure it. */
+    itemOf: (row: number) => unknown
     send: (rows: number[], key: string) => Promise<Failure[]>
     unknown: string
     waiting: (seconds: number) => void
@@ -70,8 +74,7 @@ export async function sendBatches(
   },
 ): Promise<Failure[]> {
   adviseAfterInterruption('Interrupted. Run the same command again to continue.')
-  while (journal.done < journal.rows.length) {
-    const rows = journal.rows.slice(journal.done, journal.done + size)
+  for (const rows of inBatches(journal.rows.slice(journal.done), size, itemOf)) {
     const isForgotten = journal.sentAt !== undefined && Date.now() - journal.sentAt > MAX_REPEAT_MS
     journal.sentAt ??= Date.now()
     // Before it is sent: its key and its time must survive an interruption.
@@ -105,8 +108,3 @@ export async function atThePaceOfTheLimit<T>(
     }
   }
 }
-
-export const inBatches = <T>(all: T[], size: number): T[][] =>
-  Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
-    all.slice(i * size, (i + 1) * size),
-  )

@@ -9,6 +9,7 @@ import {
   type Field,
   failedCsv,
   guessMapping,
+  inBatches,
   type Mapping,
   type Messages,
   messagesOf,
@@ -21,7 +22,6 @@ import {
   atThePaceOfTheLimit,
   type Failure,
   fingerprint,
-  inBatches,
   type Journal,
   newJournal,
   readJournal,
@@ -194,7 +194,7 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
   const readable = rows.filter(({ errors }) => Object.keys(errors).length === 0)
   const failed = rows.flatMap(({ index, errors }) => failureOf(index, { errors }))
   let done = 0
-  for (const batch of inBatches(readable, CHECK_SIZE)) {
+  for (const batch of inBatches(readable, CHECK_SIZE, ({ item }) => item)) {
     const items = batch.map(({ item }) => item as unknown as OwnListingItem)
     const results = await atThePaceOfTheLimit(
       () => client.tools.listings.check(items, { maxRetries: 5 }),
@@ -262,6 +262,7 @@ async function list(
 ): Promise<Failure[]> {
   const failed = await sendBatches(path, journal, {
     size: BATCH_SIZE,
+    itemOf: (row) => rows[row]!.item,
     send: async (batch, idempotencyKey) => {
       const items = batch.map((row) => rows[row]!.item as unknown as OwnListingItem)
       const { results } = await client.tools.listings.create(items, { idempotencyKey })

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
-import { FIELDS, messagesOf, readNumberField } from '../../sdk/src/csv.ts'
+import { FIELDS, lengthError, messagesOf, readNumberField } from '../../sdk/src/csv.ts'
 import { type Failure, fingerprint, newJournal, readJournal, sendBatches } from './batches.ts'
 import { counted, csvOf, showRows } from './import.ts'
 import { plural } from './output.ts'
@@ -9,6 +9,9 @@ import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
 const BATCH_SIZE = 1_000
+
+/** No column has a longer value that is valid. */
+const MAX_LENGTH = 100
 
 const UNKNOWN = 'It may be changed already: check it before you change it again.'
 
@@ -78,6 +81,7 @@ export function repriceCommand(listings: Command): void {
       const sent = new Set(journal.rows)
       const failed = await sendBatches(file, journal, {
         size: BATCH_SIZE,
+        itemOf: (row) => all[row]!.change,
         send: async (rows, idempotencyKey) => {
           const batch = rows.map((row) => all[row]!.change)
           const { results } = await client.tools.listings.changeMany(batch, { idempotencyKey })
@@ -179,12 +183,18 @@ function readChange(names: string[], values: string[]): Omit<Row, 'row' | 'numbe
   const warnings: string[] = []
   for (const [i, name] of names.entries()) {
     const text = values[i]!.trim()
-    const read = text === '' ? undefined : READERS[name]?.(text, name)
+    const read = text === '' ? undefined : readValue(name, text)
     if (read?.error !== undefined) messages.push(read.error)
     else if (read) change[name] = read.value
     if (read?.warning !== undefined) warnings.push(read.warning)
   }
   return { change: change as unknown as ListingChange, messages, warnings }
+}
+
+/** Undefined for a column that changes nothing. */
+function readValue(name: string, text: string): Read | undefined {
+  const error = READERS[name] && lengthError(name, text, MAX_LENGTH)
+  return error === undefined ? READERS[name]?.(text, name) : { error }
 }
 
 function wholeNumber(pattern: RegExp, kind: string) {

@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CsvError, FIELDS, failedCsv, guessMapping, MAX_ROWS, readCsv, readRow } from './csv.ts'
+import openapi from '../../openapi/tools.json' with { type: 'json' }
+import {
+  CsvError,
+  FIELDS,
+  failedCsv,
+  guessMapping,
+  inBatches,
+  MAX_ROWS,
+  readCsv,
+  readRow,
+} from './csv.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => {
@@ -180,5 +190,88 @@ describe('reading CSV', () => {
       price: [`The price field can mean two numbers: “${text}”. Write ${both}.`],
     })
     expect(row!.warnings).toEqual([])
+  })
+
+  const { card, description, reference, photo_urls } =
+    openapi.components.schemas.OwnCardListingItem.properties
+  const { product } = openapi.components.schemas.OwnProductListingItem.properties
+
+  it.each([
+    ['card', card.maxLength],
+    ['product', product.maxLength],
+    ['description', description.maxLength],
+    ['reference', reference.maxLength],
+    ['photo_urls', photo_urls.items.maxLength],
+  ] as const)(
+    'the %s of a row may be as long as the service accepts, and no longer value is sent',
+    (field, max) => {
+      for (const character of ['x', '😀', 'é']) {
+        const [fits] = read(`${field};price\n${character.repeat(max)};1`)
+        expect(fits!.errors).toEqual({})
+        expect([fits!.item[field]].flat()).toEqual([character.repeat(max)])
+        for (const length of [max + 1, 100_000]) {
+          const [{ item, errors } = { item: {} }] = read(
+            `${field};price\n${character.repeat(length)};1`,
+          )
+          const name = field === 'photo_urls' ? 'photo_urls.0' : field
+          expect(errors).toEqual({
+            [field]: [`The ${name} field must not be longer than ${max} characters.`],
+          })
+          expect(JSON.stringify(item).length).toBeLessThan(1_000)
+        }
+      }
+    },
+  )
+
+  it('a row can have as many photos as the service accepts', () => {
+    const urls = Array.from({ length: photo_urls.maxItems }, (_, i) => `https://a/${i}`)
+    const [fits, more] = read(`photo_urls\n${urls.join(' ')}\n${[...urls, 'https://b'].join(' ')}`)
+    expect(fits).toMatchObject({ item: { photo_urls: urls }, errors: {} })
+    const message = `The photo_urls field must not have more than ${photo_urls.maxItems} entries.`
+    expect(more!.errors).toEqual({ photo_urls: [message] })
+  })
+
+  it.each(FIELDS)('a value of a million characters in the column %s is not sent', (field) => {
+    const [row] = read(`${field};x\n${'1'.repeat(1_000_000)};1`)
+    expect(JSON.stringify(row).length).toBeLessThan(1_000)
+  })
+})
+
+describe('batches', () => {
+  it('rows are cut into batches that fit into a request, and into the same after an interruption', () => {
+    const row = fc.record({
+      character: fc.constantFrom('x', 'é', '€', '😀', '"', '\u0001'),
+      length: fc.oneof(fc.nat({ max: 50 }), fc.nat({ max: 100_000 })),
+    })
+    const itemOf = ({ character, length }: { character: string; length: number }) => ({
+      text: character.repeat(length),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(row, { maxLength: 100, size: 'max' }),
+        fc.integer({ min: 1, max: 60 }),
+        (rows, max) => {
+          const batches = inBatches(rows, max, itemOf)
+          expect(batches.flat()).toEqual(rows)
+          for (const batch of batches) {
+            expect(batch.length).toBeGreaterThan(0)
+            expect(batch.length).toBeLessThanOrEqual(max)
+            const body = JSON.stringify({ items: batch.map(itemOf) })
+            expect(bytes(body).length).toBeLessThan(3.1 * 1024 * 1024)
+          }
+          for (const [i] of batches.entries()) {
+            const rest = rows.slice(batches.slice(0, i).flat().length)
+            expect(inBatches(rest, max, itemOf)).toEqual(batches.slice(i))
+          }
+        },
+      ),
+      { numRuns: 20 },
+    )
+  })
+
+  it('small rows make batches of the highest number', () => {
+    expect(inBatches([...Array(250).keys()], 100, (i) => i).map(({ length }) => length)).toEqual([
+      100, 100, 50,
+    ])
   })
 })

@@ -27,6 +27,27 @@ export type Field = (typeof FIELDS)[number]
 export const MAX_BYTES = 20 * 1024 * 1024
 export const MAX_ROWS = 100_000
 
+/** Three quarters of what the service accepts in a request. */
+const MAX_BATCH_BYTES = 3 * 1024 * 1024
+
+/**
+ * Longest values that the service accepts, in characters. It refuses longer values of the other fields, or ignores them,
+ * however long they are.
+ */
+const MAX_LENGTHS: Partial<Record<Field, number>> = {
+  card: 100,
+  product: 150,
+  price: 100,
+  quantity: 100,
+  description: 1_000,
+  reference: 100,
+}
+const MAX_PHOTOS = 10
+const MAX_URL_LENGTH = 2_048
+
+/** Characters of a refused value that are sent. */
+const REFUSED_LENGTH = 100
+
 /** The file can't be read as a whole. The message is for people. */
 export class CsvError extends Error {
   override name = 'CsvError'
@@ -54,7 +75,7 @@ export type Messages = Record<string, string[]>
 
 export type ReadRow = {
   item: Item
-  /** Values that are no numbers. The service checks everything else. */
+  /** Values that are no numbers, or too long to send. The service checks everything else. */
   errors: Messages
   /** Values that were read differently from how they are written. */
   warnings: string[]
@@ -162,7 +183,13 @@ export function readRow(row: string[], mapping: Mapping): ReadRow {
     const position = mapping[field]
     const text = position === null ? '' : (row[position] ?? '').trim()
     if (text === '') continue
-    if (field === 'price' || field === 'quantity') {
+    const tooLong =
+      field === 'photo_urls' ? photosError(text) : lengthError(field, text, MAX_LENGTHS[field])
+    if (tooLong !== undefined) {
+      errors[field] = [tooLong]
+      // The service still checks the other fields. Without a card it would also say that the row names none.
+      item[field] = short(text)
+    } else if (field === 'price' || field === 'quantity') {
       const { value, error, warning } = readNumberField(field, text)
       if (value !== undefined) item[field] = value
       if (error !== undefined) errors[field] = [error]
@@ -174,20 +201,44 @@ export function readRow(row: string[], mapping: Mapping): ReadRow {
   return { item, errors, warnings }
 }
 
-const upper = (text: string) => text.toUpperCase()
+/** The message about a value that is longer than the service accepts, in the service's words. */
+export function lengthError(field: string, text: string, max = Infinity): string | undefined {
+  // The service counts code points.
+  if (text.length <= max || [...text.slice(0, 2 * max + 1)].length <= max) return undefined
+  return `The ${field} field must not be longer than ${max} characters.`
+}
+
+function photosError(text: string): string | undefined {
+  const urls = text.split(SPACES)
+  if (urls.length > MAX_PHOTOS) {
+    return `The photo_urls field must not have more than ${MAX_PHOTOS} entries.`
+  }
+  return urls
+    .map((url, i) => lengthError(`photo_urls.${i}`, url, MAX_URL_LENGTH))
+    .find((error) => error !== undefined)
+}
+
+const SPACES = /\s+/
+
+const short = (text: string) => text.slice(0, REFUSED_LENGTH)
+
+const upper = (text: string) => short(text).toUpperCase()
 
 const READERS: Partial<Record<Field, (text: string) => string | string[]>> = {
   condition: upper,
   language: upper,
   language_hint: upper,
-  printing: (text) => text.toLowerCase().replaceAll(/[\s-]+/g, '_'),
+  printing: (text) =>
+    short(text)
+      .toLowerCase()
+      .replaceAll(/[\s-]+/g, '_'),
   grading_company: upper,
   // Spreadsheets turn 9.0 into 9.
   grading_grade: (text) => {
-    const grade = text.replace(',', '.')
+    const grade = short(text).replace(',', '.')
     return /^\d+$/.test(grade) ? `${grade}.0` : grade
   },
-  photo_urls: (text) => text.split(/\s+/),
+  photo_urls: (text) => text.split(SPACES),
 }
 
 /** Reads a number in a column, with the message about a value that is none or the warning about one that was adapted. */
@@ -251,6 +302,30 @@ export function repeatedReferences(
     else messages.set(position, `Row ${earlier} has the same reference “${reference}”.`)
   }
   return messages
+}
+
+/**
+ * Cuts rows into batches of at most `max` that fit into one request each. The batches after one of them depend on its end
+ * only, so that an interrupted import continues with the same.
+ *
+ * @param itemOf the item that is sent for a row
+ */
+export function inBatches<T>(rows: T[], max: number, itemOf: (row: T) => unknown): T[][] {
+  const batches: T[][] = []
+  const encoder = new TextEncoder()
+  let batch: T[] = []
+  let bytes = 0
+  for (const row of rows) {
+    const added = encoder.encode(JSON.stringify(itemOf(row))).length + 1
+    if (batch.length === 0 || batch.length === max || bytes + added > MAX_BATCH_BYTES) {
+      batch = []
+      bytes = 0
+      batches.push(batch)
+    }
+    batch.push(row)
+    bytes += added
+  }
+  return batches
 }
 
 /** The rows that failed, with all of their columns and the reason, to correct and import again. */

@@ -279,7 +279,7 @@ async function editAll(
   }
 }
 
-export const chunksOf = <T,>(all: T[], size: number): T[][] =>
+const chunksOf = <T,>(all: T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) =>
     all.slice(i * size, (i + 1) * size),
   )

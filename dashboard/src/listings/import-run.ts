@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import { inBatches } from '../../../sdk/src/csv.ts'
 import { queryClient } from '../query-client.ts'
 import { createListings, untilAnswered } from './api.ts'
 import {
@@ -15,13 +16,15 @@ import {
  * a reload, so the service lists it once, however often it is sent. The run goes on while other pages are open.
  */
 
-export const CHUNK = 100
+const CHUNK = 100
 
 /** The service forgets keys after 24 hours: an older chunk could be listed twice. */
 const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 
 export type Run = {
   file: ImportFile
+  /** The items of the file, as they are sent. */
+  chunks: ImportFile['items'][]
   progress: Progress
   state: 'running' | 'stopped' | 'done'
   /** Seconds that the service asks to wait. */
@@ -54,16 +57,19 @@ export async function resume(accountId: number): Promise<void> {
   if (run) return
   const stored = await readImport(accountId).catch(() => undefined)
   if (!stored || run) return
-  show({ ...stored, state: 'stopped', waitingS: 0 })
+  const { file, progress } = stored
+  show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
   await start(accountId)
 }
 
 export async function begin(accountId: number, file: ImportFile): Promise<void> {
   const progress: Progress = { next: 0, created: 0, failed: [], sentAt: null }
   await storeImport(accountId, file, progress)
-  show({ file, progress, state: 'stopped', waitingS: 0 })
+  show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
   void start(accountId)
 }
+
+const chunksOf = ({ items }: ImportFile) => inBatches(items, CHUNK, ({ item }) => item)
 
 export async function start(accountId: number): Promise<void> {
   if (run?.state !== 'stopped') return
@@ -71,8 +77,8 @@ export async function start(accountId: number): Promise<void> {
   const { signal } = stopper
   show({ ...run, state: 'running', error: undefined })
   try {
-    while (run.progress.next * CHUNK < run.file.items.length) {
-      await sendNext(accountId, run.file, run.progress, signal)
+    while (run.progress.next < run.chunks.length) {
+      await sendNext(accountId, run, signal)
       signal.throwIfAborted()
     }
     show({ ...run, state: 'done', waitingS: 0 })
@@ -94,12 +100,11 @@ export async function discard(accountId: number): Promise<void> {
 
 async function sendNext(
   accountId: number,
-  { id, items }: ImportFile,
-  before: Progress,
+  { file: { id }, chunks, progress: before }: Run,
   signal: AbortSignal,
 ): Promise<void> {
   const { next, sentAt } = before
-  const chunk = items.slice(next * CHUNK, (next + 1) * CHUNK)
+  const chunk = chunks[next]!
   const keep = async (progress: Progress) => {
     await storeProgress(accountId, progress)
     if (run) show({ ...run, progress, waitingS: 0 })

@@ -8,6 +8,7 @@ import {
   failedCsv,
   guessMapping,
   type Item,
+  inBatches,
   type Mapping,
   messagesOf,
   readCsv,
@@ -24,8 +25,8 @@ import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
-import { Bar, chunksOf } from './bulk.tsx'
-import { begin, CHUNK, discard, type Run, resume, start, stop, useRun } from './import-run.ts'
+import { Bar } from './bulk.tsx'
+import { begin, discard, type Run, resume, start, stop, useRun } from './import-run.ts'
 import type { Failure } from './import-store.ts'
 
 /** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
@@ -277,7 +278,7 @@ async function checkAll(
     const chosen = choices.get(wantedBy(item))
     if (chosen !== undefined) item.card = chosen
   }
-  const chunks = chunksOf([...read.entries()], CHECKED_AT_ONCE)
+  const chunks = inBatches([...read.entries()], CHECKED_AT_ONCE, ([, { item }]) => item)
   const work = async () => {
     for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) {
       const { data } = await untilAnswered(
@@ -287,7 +288,7 @@ async function checkAll(
       signal.throwIfAborted()
       for (const [i, [position, { item, errors, warnings }]] of chunk.entries()) {
         const checked: Checked = data[i]!
-        // A value that is no number is missing in the item: its own message says more.
+        // A value that is no number or too long is not in the item: its own message says more.
         const merged = { ...checked.errors, ...errors }
         all[position] = {
           position,
@@ -357,8 +358,8 @@ function RowList({
 }
 
 function Running({ run, accountId }: { run: Run; accountId: number }) {
-  const { file, progress, state, waitingS, error } = run
-  const sent = Math.min(progress.next * CHUNK, file.items.length)
+  const { file, chunks, progress, state, waitingS, error } = run
+  const sent = chunks.slice(0, progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
   const failed = [...file.refused, ...progress.failed].sort((a, b) => a.position - b.position)
   return (
     <Section

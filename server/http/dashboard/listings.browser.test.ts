@@ -452,6 +452,31 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect(saved).toContain('Row 3 has the same reference “again”.')
   })
 
+  it('an import lists rows of any valid size, and names the row and the column of a value that is too long', async () => {
+    const { seller, member } = await openShop()
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const url = (i: number) =>
+      `https://photos.example/${i}/`.padEnd(1_000, 'x') + '😀'.repeat(1_048)
+    const urls = Array.from({ length: 10 }, (_, i) => url(i)).join(' ')
+    const rows = [
+      ...Array.from({ length: 100 }, () => `sv3-125,NM,EN,1,1,${urls},`),
+      `sv3-125,NM,EN,1,1,,${'x'.repeat(5 * 1024 * 1024)}`,
+    ]
+    await chooseFile(
+      page,
+      ['card,condition,language,price,quantity,photo_urls,description', ...rows].join('\n'),
+    )
+    await page.getByText('100 rows can be listed').waitFor()
+    const refused = /Row 102.*The description field must not be longer than 1000 characters./
+    await page.getByRole('listitem').filter({ hasText: refused }).waitFor()
+    await page.getByRole('button', { name: 'List 100 rows' }).click()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    await page.getByText('100 rows listed, 1 row failed.').waitFor()
+    await page.getByText('100 of 100').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(100)
+  })
+
   it('items of the catalog that would look the same show their language, or their id', async () => {
     const { member } = await openShop()
     const page = await app.open('/dashboard/listings/new?q=pikachu+nintendo', { member })
