@@ -9,6 +9,7 @@ import { addressSubject } from '../limits/address.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
 import { type StaffRole, staffOf } from '../staff/staff.ts'
+import { countEarlierWait } from './database-time.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -65,7 +66,7 @@ function authenticateSeller(ctx: Service, scope: RequiredScope) {
   return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
     const admitted = admissions.get(request.raw)
     if (admitted) {
-      request.databaseTime.leftMs -= performance.now() - admitted.startedAt
+      countEarlierWait(request, performance.now() - admitted.startedAt)
       conclude(admitted.admission, request, reply, done)
       return
     }

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Budget, newBudget, withBudget } from '../database/budget.ts'
 import { WRITE_LIMIT_MS } from '../database/connect.ts'
 
@@ -26,4 +26,9 @@ export function limitDatabaseTime(app: FastifyInstance): void {
   })
   // Reading a body loses the asynchronous context, because the socket calls the code that follows.
   app.addHook('preValidation', (request, _reply, done) => withBudget(request.databaseTime, done))
+}
+
+/** Counts a wait before the request's hooks towards its time for the database. */
+export function countEarlierWait({ databaseTime }: FastifyRequest, ms: number): void {
+  databaseTime.leftMs -= ms
 }
