@@ -117,8 +117,8 @@ const createBatch = (
   options: Options,
 ): Promise<Received<BulkCreateResult>> =>
   send<BulkCreateResult>('POST', '/listings', {
-    idempotencyKey: crypto.randomUUID(),
     ...options,
+    idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
     body: { items },
     retry: 'safe',
   })

@@ -511,6 +511,22 @@ describe('retries', () => {
     expect((await client.listings.list()).meta.total).toBe(before + 2)
   })
 
+  it('a write that is repeated after a lost response has a key, even if the caller’s key is undefined', async () => {
+    const options = { idempotencyKey: undefined }
+    const [id] = await listed()
+    for (const call of [
+      (c: Cardstall) => c.listings.create([card()], options),
+      (c: Cardstall) => c.tools.listings.create([card()], options),
+      (c: Cardstall) => c.tools.listings.changeMany([{ id: id!, quantity_delta: 1 }], options),
+    ]) {
+      const { client: flaky, sent } = scripted(['lost response'])
+      await call(flaky)
+      const keys = sent.map(({ headers }) => headers.get('idempotency-key'))
+      expect(keys).toEqual([expect.stringMatching(/^\S{36}$/), keys[0]])
+    }
+    expect((await client.tools.listings.get(id!)).quantity).toBe(6)
+  })
+
   it('a deletion whose response is lost succeeds, and a deletion of an unknown listing fails', async () => {
     const [id] = await listed()
     const { client: flaky } = scripted(['lost response'])

@@ -75,9 +75,9 @@ export function tools(send: Transport) {
   /** A write that can be repeated, because it carries an `Idempotency-Key`. */
   const writeOnce = async <T>(path: string, items: unknown[], options: Options): Promise<T> => {
     const request: Request = {
-      idempotencyKey: crypto.randomUUID(),
       ...options,
       ...TOOLS,
+      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
       body: { items },
       retry: 'safe',
     }
