@@ -23,7 +23,7 @@ export function catalog(send: Transport) {
     const { body } = await send<{ data: T }>('GET', path, { ...options, query: asQuery(query) })
     return body.data
   }
-  const list = <T>(path: string, query: object, options: Options): List<T> =>
+  const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
     listOf<T>(send, path, asQuery(query), options)
 
   return {

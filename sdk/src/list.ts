@@ -13,8 +13,11 @@ export type List<T> = PromiseLike<Page<T>> &
 
 const PER_PAGE = 100
 
-/** Follows page numbers, not `links`, which may name a host that the client cannot reach. */
-export function listOf<T>(
+/**
+ * Follows page numbers, not `links`, which may name a host that the client cannot reach. Each record is yielded once, and
+ * none is skipped that is in the list all the time, provided that new ones come first.
+ */
+export function listOf<T extends object>(
   send: Transport,
   path: string,
   query: Record<string, QueryValue> = {},
@@ -28,10 +31,21 @@ export function listOf<T>(
     return body
   }
   async function* pages() {
-    for (let page = Number(query.page ?? 1); ; page++) {
+    const seen = new Set<unknown>()
+    let total = 0
+    for (let page = Number(query.page ?? 1); ; ) {
       const current = await read({ per_page: query.per_page ?? PER_PAGE, page })
-      yield current
-      if (current.links.next === null) return
+      const { data, links, meta } = current
+      const left = total - meta.total
+      total = meta.total
+      if (left > 0 && page > 1) {
+        // Unread records may have moved forward by as many places.
+        page = Math.max(1, page - Math.ceil(left / meta.per_page))
+        continue
+      }
+      yield { ...current, data: data.filter((record) => seen.size < seen.add(keyOf(record)).size) }
+      if (links.next === null) return
+      page++
     }
   }
   async function* records() {
@@ -53,3 +67,5 @@ export function listOf<T>(
     },
   }
 }
+
+const keyOf = (record: { id?: unknown; slug?: unknown }) => record.id ?? record.slug

@@ -261,6 +261,42 @@ describe('the client', () => {
     expect([...unseen]).toEqual([])
   })
 
+  it('a loop that takes records out of the filter meets each of them once', async () => {
+    const other = await openShop(app, PARCEL)
+    const own = new Cardstall({ key: other.key, baseUrl })
+    const { results } = await own.listings.create(Array.from({ length: 11 }, () => card()))
+    const ids = results.map((result) => (result as { listing: { id: number } }).listing.id)
+    const shipping = [{ account_id: other.accountId, option: PARCEL.code }]
+    for (const id of ids) await buy(app, [[id, 1]], { shipping })
+    let shipped = 0
+    for await (const { orders } of own.orders.slices({ status: 'pending', per_page: 2 })) {
+      shipped += (await own.orders.ship(orders[0]!.id, { trackingCode: 'CODE' })).shipped_lines
+    }
+    expect(shipped).toBe(11)
+
+    const { key } = await app.seller()
+    const unsold = new Cardstall({ key, baseUrl })
+    await unsold.listings.create(Array.from({ length: 11 }, () => card()))
+    const before = (await unsold.listings.list()).data.map(({ id }) => id)
+    const met: number[] = []
+    for await (const { id } of unsold.tools.listings.list({ per_page: 3 })) {
+      met.push(id)
+      await unsold.listings.delete(id)
+      if (met.length % 4 === 0) await unsold.listings.create([card()])
+    }
+    expect(met.filter((id) => before.includes(id))).toEqual(before)
+  })
+
+  it('a list that stays as it is costs one request for each page', async () => {
+    const { client: counting, sent } = scripted([])
+    const { meta } = await client.cards.list({ per_page: 2 })
+    expect(await counting.cards.list({ per_page: 2 }).all(meta.total)).toHaveLength(meta.total)
+    for await (const { data } of counting.cards.list({ per_page: 2 }).pages()) {
+      expect(data.length).toBeGreaterThan(0)
+    }
+    expect(sent).toHaveLength(2 * meta.last_page)
+  })
+
   it('feeds survive lost connections, and begin after their cursor', async () => {
     const stop = new AbortController()
     const { signal } = stop
