@@ -1,5 +1,5 @@
 import { CardstallError, ConnectionError } from './errors.ts'
-import { type Options, sleep, type Transport } from './transport.ts'
+import { notify, type Options, sleep, type Transport } from './transport.ts'
 import type { WebhookEvent } from './webhooks.ts'
 
 /** Your events as they happen. `cursor()` is the position after the current event: store it when the event is handled. */
@@ -40,7 +40,7 @@ export function followEvents(
         })
         for await (const { id, data } of messagesOf(body)) {
           position = id ?? position
-          if (!isOpen) onConnection?.('open')
+          if (!isOpen) notify(onConnection, 'open')
           isOpen = wasOpen = true
           if (data !== undefined) yield JSON.parse(data)
           if (signal?.aborted) return
@@ -54,7 +54,7 @@ export function followEvents(
           (wasOpen && error.status === 409)
         if (!isLost) throw error
       }
-      if (isOpen) onConnection?.('lost')
+      if (isOpen) notify(onConnection, 'lost')
       isOpen = false
       await sleep(RETRY_MS, signal).catch(() => {})
     }

@@ -717,5 +717,39 @@ describe('retries', () => {
   })
 })
 
+describe('callbacks', () => {
+  it('an error of a callback neither repeats nor hides a response, and is an uncaught one of the program', async () => {
+    const uncaught: unknown[] = []
+    const others = process.rawListeners('uncaughtException')
+    process.removeAllListeners('uncaughtException')
+    process.on('uncaughtException', (error) => uncaught.push(error))
+    try {
+      const broken = new Error('the log is full')
+      const fail = () => {
+        throw broken
+      }
+      const before = (await client.webhooks.list()).length
+      const { client: own, sent } = scripted([refusal(429)], { onRequest: fail })
+      const body = { url: 'https://hooks.example/', events: ['order.created' as const] }
+      expect((await own.webhooks.create(body)).secret).toMatch(/^svc_whsec_/)
+      expect((await client.webhooks.list()).length).toBe(before + 1)
+      await until('both are reported', () => uncaught.length === 2)
+      expect([sent.length, ...uncaught]).toEqual([2, broken, broken])
+
+      const stop = new AbortController()
+      await client.tools.events.send('order.created')
+      const options = { signal: stop.signal, onConnection: fail }
+      for await (const { event } of client.tools.events.follow('0-0', options)) {
+        expect(event).toBe('order.created')
+        stop.abort()
+      }
+      expect(uncaught.slice(2)).toEqual([broken])
+    } finally {
+      process.removeAllListeners('uncaughtException')
+      for (const listener of others) process.on('uncaughtException', listener as () => void)
+    }
+  })
+})
+
 const aborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

@@ -23,6 +23,7 @@ export type ClientOptions = {
   maxRetries?: number
   fetch?: typeof fetch
   headers?: Record<string, string>
+  /** Called after each attempt. An error that it throws is an uncaught one of the program. */
   onRequest?: (event: RequestEvent) => void
 }
 
@@ -118,7 +119,7 @@ export function openTransport(options: ClientOptions): Transport {
     let received: { status?: number; requestId?: string } = {}
     const report = (more: { error?: unknown } = {}) => {
       const ms = Math.round(performance.now() - startedAt)
-      options.onRequest?.({ ...event, ms, ...received, ...more })
+      notify(options.onRequest, { ...event, ms, ...received, ...more })
     }
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(), timeoutMs ?? options.timeoutMs ?? 30_000)
@@ -238,6 +239,17 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', abort)
     if (signal?.aborted) abort()
   })
+}
+
+/** Calls a function of the program. Its error is not one of the request, which succeeded or may have taken effect. */
+export function notify<T>(callback: ((event: T) => void) | undefined, event: T): void {
+  try {
+    callback?.(event)
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
+  }
 }
 
 const EMPTY_SEGMENT = /\/\.{0,2}(\/|$)/
