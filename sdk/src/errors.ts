@@ -12,22 +12,18 @@ type Details = {
 export class CardstallError extends Error {
   override name = 'CardstallError'
   /** `error.type` of the response, if there is one. */
-  readonly type: string | undefined
-  readonly status: number | undefined
+  declare readonly type: string | undefined
+  declare readonly status: number | undefined
   /** Messages by field for a `ValidationError`; `candidates` for an `AmbiguousIdentifierError`. */
-  readonly fields: Record<string, unknown> | undefined
+  declare readonly fields: Record<string, unknown> | undefined
   /** Quote it when you report a problem. */
-  readonly requestId: string | undefined
+  declare readonly requestId: string | undefined
   /** Seconds until another attempt is worthwhile. */
-  readonly retryAfter: number | undefined
+  declare readonly retryAfter: number | undefined
 
-  constructor(message: string, { cause, ...details }: Details = {}) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.type = details.type
-    this.status = details.status
-    this.fields = details.fields
-    this.requestId = details.requestId
-    this.retryAfter = details.retryAfter
+  constructor(message: string, details: Details = {}) {
+    super(message, details)
+    Object.assign(this, details)
   }
 }
 

@@ -122,4 +122,26 @@ describe('verify', () => {
     const parsed = JSON.parse(BODY)
     await expect(verify(parsed, headers, SECRET)).rejects.toThrow(/raw body.*Fastify.*Express/)
   })
+
+  it('a tolerance or a time that is not a number is a TypeError, because it would accept a delivery of any age', async () => {
+    const old = await sign(BODY, SECRET, 1)
+    const setting = 'five minutes' as unknown as number
+    for (const options of [
+      { toleranceSeconds: Number.NaN },
+      { toleranceSeconds: setting },
+      { now: () => Number.NaN },
+    ]) {
+      await expect(verify(BODY, old, SECRET, options)).rejects.toThrow(TypeError)
+    }
+    await verify(BODY, old, SECRET, { toleranceSeconds: Infinity })
+  })
+
+  it('missing headers are a TypeError, and a genuine body that is not JSON is a SyntaxError', async () => {
+    for (const headers of [null, undefined]) {
+      const call = verify(BODY, headers as unknown as Headers, SECRET)
+      await expect(call).rejects.toThrow(/^Pass the headers/)
+    }
+    await expect(verify('x', await sign('x', SECRET), SECRET)).rejects.toThrow(SyntaxError)
+    await expect(verify('x', await sign('y', SECRET), SECRET)).rejects.toThrow(SignatureError)
+  })
 })

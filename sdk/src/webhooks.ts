@@ -32,7 +32,9 @@ const TOLERANCE_SECONDS = 300
  * @param rawBody the bytes exactly as received, before any parsing
  * @param secret of the endpoint (`svc_whsec_…`); several while a secret is rotated
  * @param options `now` returns Unix milliseconds: the sandbox's time, if its clock was moved
- * @throws SignatureError
+ * @throws SignatureError if the delivery is not genuine, or too old or ahead of the clock
+ * @throws TypeError for a mistake of the receiver: a parsed body, no headers, or a time that is not a number
+ * @throws SyntaxError for a genuine body that is not JSON
  */
 export async function verify(
   rawBody: RawBody,
@@ -57,6 +59,10 @@ export async function verify(
     throw new SignatureError('The header X-Service-Signature is missing or malformed.')
   }
   const age = now() / 1000 - Number(timestamp)
+  // A comparison with NaN, such as that of an empty setting, would accept a delivery of any age.
+  if (Number.isNaN(age - toleranceSeconds)) {
+    throw new TypeError('`toleranceSeconds` and the result of `now` must be numbers.')
+  }
   if (age > toleranceSeconds) {
     throw new SignatureError('The delivery is too old, or the clocks differ.')
   }
@@ -107,13 +113,8 @@ const keyOf = (secret: string, usage: 'sign' | 'verify') =>
     [usage],
   )
 
-function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
-  const prefix = new TextEncoder().encode(`${timestamp}.`)
-  const bytes = new Uint8Array(prefix.length + body.length)
-  bytes.set(prefix)
-  bytes.set(body, prefix.length)
-  return bytes
-}
+const signedBytes = (timestamp: string, body: Uint8Array) =>
+  new Uint8Array([...bytesOf(`${timestamp}.`), ...body])
 
 function bytesOf(rawBody: RawBody): Uint8Array {
   if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody)
@@ -125,6 +126,7 @@ function bytesOf(rawBody: RawBody): Uint8Array {
 }
 
 function header(headers: SentHeaders, name: string): string | undefined {
+  if (!headers) throw new TypeError('Pass the headers of the request.')
   // Not `instanceof Headers`: libraries have classes of their own.
   if (typeof headers.get === 'function') return headers.get(name) ?? undefined
   for (const [key, value] of Object.entries(headers)) {
