@@ -676,6 +676,31 @@ describe('retries', () => {
     expect(new RateLimitError('').retryAfter).toBeUndefined()
   })
 
+  it('a Retry-After may be a date, by the clock of the service or by the client’s', async () => {
+    const after = async (headers: Record<string, string>) => {
+      const { client: limited } = scripted([refusal(503, headers)], { maxRetries: 0 })
+      return limited.me().catch((error: CardstallError) => error.retryAfter)
+    }
+    const date = 'Sun, 06 Nov 1994 08:49:37 GMT'
+    const later = 'Sun, 06 Nov 1994 08:50:07 GMT'
+    expect(await after({ date, 'retry-after': later })).toBe(30)
+    expect(await after({ 'retry-after': later })).toBe(0)
+    expect(await after({ 'retry-after': 'soon' })).toBeUndefined()
+    expect(await after({})).toBeUndefined()
+    const soon = new Date(Date.now() + 90_000).toUTCString()
+    expect(await after({ 'retry-after': soon })).toBeOneOf([89, 90])
+
+    const { client: limited, sent } = scripted([refusal(503, { date, 'retry-after': later })], {
+      timeoutMs: 5_000,
+    })
+    const stop = new AbortController()
+    const call = limited.me({ signal: stop.signal })
+    await expect(Promise.race([call, sleep(1_500)])).resolves.toBe('still waiting')
+    expect(sent).toHaveLength(1)
+    stop.abort()
+    await expect(call).rejects.toThrow(DOMException)
+  })
+
   it('a response that takes longer than timeoutMs is a TimeoutError, and an abort ends the call with its reason', async () => {
     const never = { fetch: (_: unknown, { signal }: RequestInit = {}) => aborted(signal!) }
     const { client: silent } = scripted([], never as Partial<ClientOptions>)
@@ -750,6 +775,9 @@ describe('callbacks', () => {
     }
   })
 })
+
+const sleep = (ms: number) =>
+  new Promise((resolve) => setTimeout(() => resolve('still waiting'), ms))
 
 const aborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

@@ -188,11 +188,19 @@ function refusalOf(
   if (isRedirect) {
     return new CardstallError('The service redirected the request: check `baseUrl`.', { status })
   }
-  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
+  const retryAfter = retryAfterOf(headers)
   return errorOf(status, content, {
     ...(requestId && { requestId }),
     ...(Number.isFinite(retryAfter) && { retryAfter }),
   })
+}
+
+/** Seconds of Retry-After, which may be a date: then by the clock of the service, if it is known. */
+function retryAfterOf(headers: Headers): number {
+  const text = headers.get('retry-after') ?? ''
+  if (!/\D/.test(text)) return Number.parseInt(text, 10)
+  const now = Date.parse(headers.get('date') ?? '') || Date.now()
+  return Math.max(0, Math.ceil((Date.parse(text) - now) / 1000))
 }
 
 function mayRetry(error: unknown, retry: Retry): boolean {
