@@ -18,7 +18,7 @@ import { Cardstall } from './src/index.ts'
 
 const run = promisify(execFile)
 const SDK = import.meta.dirname
-const MAX_BYTES = 8 * 1024
+const MAX_BYTES = 6 * 1024
 const MAX_WEBHOOKS_BYTES = 1.2 * 1024
 
 /** A project with only the packed library in its `node_modules`. */
@@ -205,6 +205,6 @@ client.listings.create([{ card: 'x' }])
 })
 
 it('bundled and compressed, the library stays within its budget', async () => {
-  expect(await bundled('@cardstall/sdk')).toBeLessThan(MAX_BYTES)
+  expect(await bundled('@cardstall/sdk')).toBeLessThanOrEqual(MAX_BYTES)
   expect(await bundled('@cardstall/sdk/webhooks')).toBeLessThan(MAX_WEBHOOKS_BYTES)
 })

@@ -1,5 +1,5 @@
 import { type List, listOf } from './list.ts'
-import type { Options, QueryValue, Transport } from './transport.ts'
+import { type Options, type QueryValue, requestData, type Transport } from './transport.ts'
 import type {
   Card,
   CardSet,
@@ -19,10 +19,8 @@ export const asQuery = (query: object) => query as Record<string, QueryValue>
 
 /** The catalog: series, sets, cards and sealed products. */
 export function catalog(send: Transport) {
-  const get = async <T>(path: string, query: object, options: Options): Promise<T> => {
-    const { body } = await send<{ data: T }>('GET', path, { ...options, query: asQuery(query) })
-    return body.data
-  }
+  const get = <T>(path: string, query: object, options: Options) =>
+    requestData<T>(send, 'GET', path, { ...options, query: asQuery(query) })
   const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
     listOf<T>(send, path, asQuery(query), options)
 

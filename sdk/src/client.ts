@@ -7,6 +7,7 @@ import {
   type Options,
   openTransport,
   type QueryValue,
+  requestData,
   type Transport,
 } from './transport.ts'
 import type { Account, CreateWebhookBody, WebhookEndpoint } from './types.ts'
@@ -38,9 +39,8 @@ export class Cardstall {
   }
 
   /** The account and the key in use. */
-  async me(options: Options = {}): Promise<Account> {
-    const { body } = await this.#send<{ data: Account }>('GET', '/me', options)
-    return body.data
+  me(options: Options = {}): Promise<Account> {
+    return requestData<Account>(this.#send, 'GET', '/me', options)
   }
 
   /** Sends a request that has no method yet; `path` is below the seller API's address. */
@@ -54,10 +54,8 @@ export class Cardstall {
 }
 
 const webhooks = (send: Transport) => ({
-  async list(options: Options = {}): Promise<WebhookEndpoint[]> {
-    const { body } = await send<{ data: WebhookEndpoint[] }>('GET', '/webhooks', options)
-    return body.data
-  },
+  list: (options: Options = {}) =>
+    requestData<WebhookEndpoint[]>(send, 'GET', '/webhooks', options),
 
   /** Returns the endpoint and its secret, which is shown only once. */
   async create(

@@ -1,10 +1,10 @@
 /** Details of a failed request. No error contains the API key. */
 type Details = {
-  type?: string
-  status?: number
-  fields?: Record<string, unknown>
-  requestId?: string
-  retryAfter?: number
+  type?: string | undefined
+  status?: number | undefined
+  fields?: Record<string, unknown> | undefined
+  requestId?: string | undefined
+  retryAfter?: number | undefined
   cause?: unknown
 }
 
@@ -91,7 +91,7 @@ const BY_STATUS: Record<number, typeof CardstallError> = {
 export function errorOf(
   status: number,
   body: unknown,
-  details: { requestId?: string; retryAfter?: number },
+  details: Pick<Details, 'requestId' | 'retryAfter'>,
 ): CardstallError {
   const { type, message, fields } =
     (
@@ -106,7 +106,7 @@ export function errorOf(
   return new ErrorClass(message ?? `The service responded with status ${status}.`, {
     ...details,
     status,
-    ...(type === undefined ? {} : { type }),
-    ...(fields === undefined ? {} : { fields }),
+    type,
+    fields,
   })
 }

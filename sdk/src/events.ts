@@ -18,6 +18,7 @@ const SILENCE_MS = 45_000
  * Follows the stream of events until `signal` is aborted. It reconnects after a lost connection, and continues after the
  * current event.
  *
+ * @param send of the tools API
  * @param after position to continue after; without one, the feed begins now
  */
 export function followEvents(
@@ -34,7 +35,6 @@ export function followEvents(
       try {
         const { body } = await send<ReadableStream<Uint8Array>>('GET', '/events/stream', {
           ...options,
-          api: 'tools/v1',
           query: { after: position },
           accept: 'text/event-stream',
         })
@@ -65,7 +65,7 @@ export function followEvents(
 /** Whether a feed may succeed later: the service cannot be reached, is busy, or failed. */
 export const isPassing = (error: unknown) =>
   error instanceof ConnectionError ||
-  (error instanceof CardstallError && (error.status === 429 || (error.status ?? 0) >= 500))
+  (error instanceof CardstallError && (error.status === 429 || error.status! >= 500))
 
 /** The messages of a stream of server-sent events, as this service writes them: blocks of lines that end in `\n`. */
 async function* messagesOf(stream: ReadableStream<Uint8Array>) {

@@ -1,4 +1,4 @@
-import type { Options, QueryValue, Received, Request, Transport } from './transport.ts'
+import type { Options, QueryValue, Transport } from './transport.ts'
 import type { PageLinks, PageMeta } from './types.ts'
 
 export type Page<T> = { data: T[]; links: PageLinks; meta: PageMeta }
@@ -21,14 +21,11 @@ export function listOf<T extends object>(
   send: Transport,
   path: string,
   query: Record<string, QueryValue> = {},
-  options: Options & Pick<Request, 'api'> = {},
+  options: Options = {},
 ): List<T> {
   const read = async (more: Record<string, QueryValue> = {}): Promise<Page<T>> => {
-    const { body }: Received<Page<T>> = await send('GET', path, {
-      ...options,
-      query: { ...query, ...more },
-    })
-    return body
+    const request = { ...options, query: { ...query, ...more } }
+    return (await send<Page<T>>('GET', path, request)).body
   }
   async function* pages() {
     const seen = new Set<unknown>()

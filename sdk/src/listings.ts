@@ -1,6 +1,6 @@
 import { asQuery } from './catalog.ts'
 import { type List, listOf, type Page } from './list.ts'
-import { type Options, type Received, sleep, type Transport } from './transport.ts'
+import { type Options, type Received, requestData, sleep, type Transport } from './transport.ts'
 import type {
   BulkCreateResult,
   ChangeListingBody,
@@ -47,7 +47,7 @@ export const listings = (send: Transport) => ({
       sent: 0,
       created: 0,
       failed: 0,
-      ...(total === undefined ? {} : { total }),
+      ...(total !== undefined && { total }),
     }
     for await (const batch of batchesOf(items)) {
       const { body, headers } = await createBatch(send, batch, {
@@ -64,15 +64,13 @@ export const listings = (send: Transport) => ({
     }
   },
 
-  async update(id: number, change: ChangeListingBody, options: Options = {}): Promise<Listing> {
-    const { body } = await send<{ data: Listing }>('PATCH', `/listings/${id}`, {
+  update: (id: number, change: ChangeListingBody, options: Options = {}) =>
+    requestData<Listing>(send, 'PATCH', `/listings/${id}`, {
       ...options,
       body: change,
       // A unit may be sold between a lost response and its repetition, which would put it back on sale.
       retry: change.quantity === undefined ? 'safe' : 'limited',
-    })
-    return body.data
-  },
+    }),
 
   async delete(id: number, options: Options = {}): Promise<void> {
     await send('DELETE', `/listings/${id}`, options)

@@ -1,6 +1,6 @@
 import { asQuery } from './catalog.ts'
 import { type List, listOf } from './list.ts'
-import { type Options, sleep, type Transport } from './transport.ts'
+import { type Options, requestData, sleep, type Transport } from './transport.ts'
 import type { Label, ListOrdersQuery, Order, OrderSlice, ShippedOrderSlice } from './types.ts'
 
 const LABEL_POLL_MS = 2_000
@@ -9,19 +9,12 @@ export function orders(send: Transport) {
   const list = (query: ListOrdersQuery = {}, options: Options = {}): List<Order> =>
     listOf<Order>(send, '/orders', asQuery(query), options)
 
-  const get = async (id: number, options: Options = {}): Promise<OrderSlice> => {
-    const { body } = await send<{ data: OrderSlice }>('GET', `/orders/${id}`, options)
-    return body.data
-  }
+  const get = (id: number, options: Options = {}) =>
+    requestData<OrderSlice>(send, 'GET', `/orders/${id}`, options)
 
   /** Buys the label of the order's slice, or reads the one that was bought: a label is never bought twice. */
-  const buyLabel = async (id: number, options: Options = {}): Promise<Label> => {
-    const { body } = await send<{ data: Label }>('POST', `/orders/${id}/label`, {
-      ...options,
-      retry: 'safe',
-    })
-    return body.data
-  }
+  const buyLabel = (id: number, options: Options = {}) =>
+    requestData<Label>(send, 'POST', `/orders/${id}/label`, { ...options, retry: 'safe' })
 
   return {
     list,
@@ -55,16 +48,14 @@ export function orders(send: Transport) {
     },
 
     /** Ships all pending rows of the order's slice. The buyer gets an e-mail. */
-    async ship(
+    ship: (
       id: number,
       { trackingCode }: { trackingCode?: string | undefined } = {},
       options: Options = {},
-    ): Promise<ShippedOrderSlice> {
-      const { body } = await send<{ data: ShippedOrderSlice }>('POST', `/orders/${id}/ship`, {
+    ) =>
+      requestData<ShippedOrderSlice>(send, 'POST', `/orders/${id}/ship`, {
         ...options,
-        body: trackingCode === undefined ? {} : { tracking_code: trackingCode },
-      })
-      return body.data
-    },
+        body: { tracking_code: trackingCode },
+      }),
   }
 }

@@ -695,7 +695,7 @@ describe('retries', () => {
     })
     const stop = new AbortController()
     const call = limited.me({ signal: stop.signal })
-    await expect(Promise.race([call, sleep(1_500)])).resolves.toBe('still waiting')
+    await expect(Promise.race([call, sleep(1_500, 'still waiting')])).resolves.toBe('still waiting')
     expect(sent).toHaveLength(1)
     stop.abort()
     await expect(call).rejects.toThrow(DOMException)
@@ -775,9 +775,6 @@ describe('callbacks', () => {
     }
   })
 })
-
-const sleep = (ms: number) =>
-  new Promise((resolve) => setTimeout(() => resolve('still waiting'), ms))
 
 const aborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))

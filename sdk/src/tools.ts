@@ -1,7 +1,7 @@
 import { asQuery } from './catalog.ts'
 import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
 import { type List, listOf } from './list.ts'
-import { type Options, type Request, sleep, type Transport } from './transport.ts'
+import { type Options, type Request, requestData, sleep, type Transport } from './transport.ts'
 import type {
   AnswerDisputeBody,
   ApiKey,
@@ -50,7 +50,6 @@ export type PackingPage = { data: Packing; links: PageLinks; meta: PageMeta }
 /** Changes since a cursor. `cursor()` follows the last page that was read completely: store it with the changes. */
 export type ChangeFeed = AsyncIterable<Change> & { cursor(): string }
 
-const TOOLS = { api: 'tools/v1' } as const
 const MAX_WAIT_S = 30
 /** Longer than a response with several labels takes. */
 const LABELS_TIMEOUT_MS = 150_000
@@ -61,22 +60,25 @@ const waitingForLabels = (options: Options): Options => ({
 })
 
 /** The tools API: everything about the shop that the seller API leaves out. */
-export function tools(send: Transport) {
+export function tools(transport: Transport) {
+  const send: Transport = (method, path, request) =>
+    transport(method, path, { ...request, api: 'tools/v1' })
+  const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
+    listOf<T>(send, path, asQuery(query), options)
   const changes = async (
     query: { cursor?: string | undefined; wait?: number | undefined } = {},
     options: Options = {},
   ): Promise<ChangesPage> => {
     const timeoutMs = options.timeoutMs ?? (query.wait ? (query.wait + 30) * 1000 : undefined)
-    const request = { ...options, ...TOOLS, timeoutMs, query: asQuery(query) }
+    const request = { ...options, timeoutMs, query: asQuery(query) }
     return (await send<ChangesPage>('GET', '/changes', request)).body
   }
-  const dataOf = async <T>(method: string, path: string, request: Request): Promise<T> =>
-    (await send<{ data: T }>(method, path, { ...request, ...TOOLS })).body.data
+  const dataOf = <T>(method: string, path: string, request: Request) =>
+    requestData<T>(send, method, path, request)
   /** A write that can be repeated, because it carries an `Idempotency-Key`. */
   const writeOnce = async <T>(path: string, items: unknown[], options: Options): Promise<T> => {
     const request: Request = {
       ...options,
-      ...TOOLS,
       idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
       body: { items },
       retry: 'safe',
@@ -87,7 +89,7 @@ export function tools(send: Transport) {
   return {
     listings: {
       list: (query: ListOwnListingsQuery = {}, options: Options = {}): List<OwnListing> =>
-        listOf<OwnListing>(send, '/listings', asQuery(query), { ...options, ...TOOLS }),
+        list<OwnListing>('/listings', query, options),
 
       get: (id: number, options: Options = {}) =>
         dataOf<OwnListing>('GET', `/listings/${id}`, options),
@@ -115,7 +117,7 @@ export function tools(send: Transport) {
 
     orders: {
       list: (query: ListOwnOrdersQuery = {}, options: Options = {}): List<OwnOrder> =>
-        listOf<OwnOrder>(send, '/orders', asQuery(query), { ...options, ...TOOLS }),
+        list<OwnOrder>('/orders', query, options),
 
       /** Cancels a pending row. The buyer is refunded and gets an e-mail. */
       cancel: (id: number, cancellation: CancelOwnOrderBody, options: Options = {}) =>
@@ -123,13 +125,13 @@ export function tools(send: Transport) {
 
       /** A page of the pick list and the packing slips. */
       async packing(query: GetPackingQuery = {}, options: Options = {}): Promise<PackingPage> {
-        const request = { ...options, ...TOOLS, query: asQuery(query) }
+        const request = { ...options, query: asQuery(query) }
         return (await send<PackingPage>('GET', '/orders/packing', request)).body
       },
 
       /** The same as a page to print. */
       async packingPage(query: GetPackingQuery = {}, options: Options = {}): Promise<string> {
-        const request = { ...options, ...TOOLS, query: asQuery(query), accept: 'text/html' }
+        const request = { ...options, query: asQuery(query), accept: 'text/html' }
         return (await send<string>('GET', '/orders/packing', request)).body
       },
     },
@@ -150,7 +152,6 @@ export function tools(send: Transport) {
       ): Promise<{ pdf: Uint8Array; missing: number[] }> {
         const { body, headers } = await send<Uint8Array>('POST', '/labels', {
           ...waitingForLabels(options),
-          ...TOOLS,
           body: { orders, merge: true },
           // An error is JSON.
           accept: 'application/pdf, application/json',
@@ -163,34 +164,29 @@ export function tools(send: Transport) {
 
     disputes: {
       list: (query: ListOwnDisputesQuery = {}, options: Options = {}): List<Dispute> =>
-        listOf<Dispute>(send, '/disputes', asQuery(query), { ...options, ...TOOLS }),
+        list<Dispute>('/disputes', query, options),
 
       /** Answers the dispute about an order, once. The buyer gets the message by e-mail. */
-      async answer(
-        order: number,
-        answer: AnswerDisputeBody,
-        options: Options = {},
-      ): Promise<Dispute> {
-        const path = `/orders/${order}/dispute/answer`
-        const request: Request = { ...options, ...TOOLS, body: answer }
-        return (await send<{ data: Dispute }>('POST', path, request)).body.data
-      },
+      answer: (order: number, answer: AnswerDisputeBody, options: Options = {}) =>
+        dataOf<Dispute>('POST', `/orders/${order}/dispute/answer`, { ...options, body: answer }),
     },
 
     reviews: {
       list: (query: ListOwnReviewsQuery = {}, options: Options = {}): List<Review> =>
-        listOf<Review>(send, '/reviews', asQuery(query), { ...options, ...TOOLS }),
+        list<Review>('/reviews', query, options),
 
       /** Replies in public. A further reply replaces the first. */
-      async reply(id: number, text: string, options: Options = {}): Promise<Review> {
-        const request: Request = { ...options, ...TOOLS, body: { text }, retry: 'safe' }
-        return (await send<{ data: Review }>('POST', `/reviews/${id}/reply`, request)).body.data
-      },
+      reply: (id: number, text: string, options: Options = {}) =>
+        dataOf<Review>('POST', `/reviews/${id}/reply`, {
+          ...options,
+          body: { text },
+          retry: 'safe',
+        }),
     },
 
     payouts: {
       list: (query: ListPayoutsQuery = {}, options: Options = {}): List<Payout> =>
-        listOf<Payout>(send, '/payouts', asQuery(query), { ...options, ...TOOLS }),
+        list<Payout>('/payouts', query, options),
     },
 
     statements: {
@@ -200,14 +196,14 @@ export function tools(send: Transport) {
 
       async csv(month: string, options: Options = {}): Promise<string> {
         const path = `/statements/${encodeURIComponent(month)}`
-        const request = { ...options, ...TOOLS, accept: 'text/csv' }
+        const request = { ...options, accept: 'text/csv' }
         return (await send<string>('GET', path, request)).body
       },
     },
 
     deliveries: {
       list: (query: ListOwnDeliveriesQuery = {}, options: Options = {}): List<Delivery> =>
-        listOf<Delivery>(send, '/deliveries', asQuery(query), { ...options, ...TOOLS }),
+        list<Delivery>('/deliveries', query, options),
 
       /** Attempts a delivery once more. */
       resend: (id: number, options: Options = {}) =>
@@ -235,7 +231,7 @@ export function tools(send: Transport) {
         const { body } = await send<{ data: WebhookEndpoint; secret: string }>(
           'POST',
           `/webhooks/${id}/rotate-secret`,
-          { ...options, ...TOOLS },
+          options,
         )
         return { endpoint: body.data, secret: body.secret }
       },
@@ -275,13 +271,13 @@ export function tools(send: Transport) {
     key: {
       /** Creates a key. The client must have the access token of a device login as its key, which then ends. */
       async create(input: CreateOwnKeyBody, options: Options = {}): Promise<NewOwnKey> {
-        return (await send<NewOwnKey>('POST', '/key', { ...options, ...TOOLS, body: input })).body
+        return (await send<NewOwnKey>('POST', '/key', { ...options, body: input })).body
       },
 
       /** Revokes the client's own key. */
       async revoke(options: Options = {}): Promise<void> {
         // A repetition would be refused, because the key is gone.
-        await send('DELETE', '/key', { ...options, ...TOOLS, retry: 'unsent' })
+        await send('DELETE', '/key', { ...options, retry: 'unsent' })
       },
     },
 

@@ -5,7 +5,7 @@ export type RequestEvent = {
   method: string
   path: string
   status?: number
-  requestId?: string
+  requestId?: string | undefined
   ms: number
   /** 1 for the first attempt. */
   attempt: number
@@ -115,18 +115,17 @@ export function openTransport(options: ClientOptions): Transport {
     attempt: number,
   ): Promise<Received<T>> {
     const startedAt = performance.now()
-    const event = { method, path, attempt }
-    let received: { status?: number; requestId?: string } = {}
+    let received: Pick<RequestEvent, 'status' | 'requestId'> = {}
     const report = (more: { error?: unknown } = {}) => {
       const ms = Math.round(performance.now() - startedAt)
-      notify(options.onRequest, { ...event, ms, ...received, ...more })
+      notify(options.onRequest, { method, path, attempt, ms, ...received, ...more })
     }
     const limit = new AbortController()
-    const timer = setTimeout(() => limit.abort(), timeoutMs ?? options.timeoutMs ?? 30_000)
     const cancel = () => limit.abort()
+    const timer = setTimeout(cancel, timeoutMs ?? options.timeoutMs ?? 30_000)
     let isStream = false
     signal?.addEventListener('abort', cancel)
-    if (signal?.aborted) limit.abort()
+    if (signal?.aborted) cancel()
     try {
       const response = await send(url, {
         method,
@@ -134,17 +133,17 @@ export function openTransport(options: ClientOptions): Transport {
           accept: accept ?? 'application/json',
           ...options.headers,
           authorization: `Bearer ${key}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         },
         // A redirect would send the key to another address, or lose it.
         redirect: 'manual',
         signal: limit.signal,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
       })
       const { status, headers } = response
       const requestId = headers.get('x-request-id') ?? undefined
-      received = { status, ...(requestId && { requestId }) }
+      received = { status, requestId }
       isStream = response.ok && accept === 'text/event-stream'
       const content = isStream
         ? response.body
@@ -188,27 +187,24 @@ function refusalOf(
   if (isRedirect) {
     return new CardstallError('The service redirected the request: check `baseUrl`.', { status })
   }
-  const retryAfter = retryAfterOf(headers)
-  return errorOf(status, content, {
-    ...(requestId && { requestId }),
-    ...(Number.isFinite(retryAfter) && { retryAfter }),
-  })
+  return errorOf(status, content, { requestId, retryAfter: retryAfterOf(headers) })
 }
 
 /** Seconds of Retry-After, which may be a date: then by the clock of the service, if it is known. */
-function retryAfterOf(headers: Headers): number {
+function retryAfterOf(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? ''
-  if (!/\D/.test(text)) return Number.parseInt(text, 10)
+  if (/^\d+$/.test(text)) return Number(text)
   const now = Date.parse(headers.get('date') ?? '') || Date.now()
-  return Math.max(0, Math.ceil((Date.parse(text) - now) / 1000))
+  const seconds = Math.ceil((Date.parse(text) - now) / 1000)
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
 
 function mayRetry(error: unknown, retry: Retry): boolean {
   if (error instanceof ConnectionError) {
     return retry === 'safe' || (retry === 'unsent' && UNSENT_CODES.has(codeOf(error.cause) ?? ''))
   }
-  if (!(error instanceof CardstallError) || error.status === undefined) return false
-  return error.status === 429 || (retry === 'safe' && RETRIED_STATUS.has(error.status))
+  if (!(error instanceof CardstallError)) return false
+  return error.status === 429 || (retry === 'safe' && RETRIED_STATUS.has(error.status!))
 }
 
 /** Node puts the reason of a failed fetch into `cause`, sometimes nested. */
@@ -249,6 +245,14 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** Sends a request, and returns the `data` of its response. */
+export const requestData = async <T>(
+  send: Transport,
+  method: string,
+  path: string,
+  request?: Request,
+): Promise<T> => (await send<{ data: T }>(method, path, request)).body.data
+
 /** Calls a function of the program. Its error is not one of the request, which succeeded or may have taken effect. */
 export function notify<T>(callback: ((event: T) => void) | undefined, event: T): void {
   try {
@@ -271,15 +275,14 @@ function queryText(query: Record<string, QueryValue> = {}): string {
   return parameters.size > 0 ? `?${parameters}` : ''
 }
 
-const isJson = (headers: Headers) => headers.get('content-type')?.includes('json') ?? false
-
 /** The JSON value, the bytes of another type, or the text, also of JSON that cannot be read. */
 function contentOf(bytes: Uint8Array, headers: Headers): unknown {
   const type = headers.get('content-type') ?? ''
   if (bytes.length === 0) return undefined
-  if (!isJson(headers) && !type.startsWith('text/')) return bytes
+  const isJson = type.includes('json')
+  if (!isJson && !type.startsWith('text/')) return bytes
   const text = new TextDecoder().decode(bytes)
-  if (!isJson(headers)) return text
+  if (!isJson) return text
   try {
     return JSON.parse(text)
   } catch {

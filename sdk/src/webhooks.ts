@@ -61,7 +61,7 @@ export async function verify(
   const age = now() / 1000 - Number(timestamp)
   // A comparison with NaN, such as that of an empty setting, would accept a delivery of any age.
   if (Number.isNaN(age - toleranceSeconds)) {
-    throw new TypeError('`toleranceSeconds` and the result of `now` must be numbers.')
+    throw new TypeError('`toleranceSeconds` and `now()` must be numbers.')
   }
   if (age > toleranceSeconds) {
     throw new SignatureError('The delivery is too old, or the clocks differ.')
