@@ -215,6 +215,30 @@ describe('accounts and profiles', () => {
     expect(stderr).toMatch(message)
   })
 
+  it.each([
+    ['null', 'whoami'],
+    ['{"profiles":{"default":"x"}}', 'logout'],
+    ['{"profiles":{"default":{"url":5,"key":"svc_live_x"}}}', 'logout'],
+    ['{"profiles":{"default":null}}', 'whoami'],
+    ['{"profiles":"x"}', 'profiles'],
+  ])(
+    'the configuration %s is damaged, and "%s" says in one sentence what to do',
+    async (text, args) => {
+      await mkdir(file('wrong/cardstall'), { recursive: true })
+      await writeFile(file('wrong/cardstall/config.json'), text)
+      const { code, stdout, stderr } = await run(args, { env: { XDG_CONFIG_HOME: file('wrong') } })
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/^[^\n]+config.json is damaged: delete it, and [^\n]+\n$/)
+    },
+  )
+
+  it('a name that every object has is no profile', async () => {
+    for (const args of ['logout --profile constructor', 'whoami --profile toString']) {
+      const { code, stderr } = await run(args)
+      expect([code, stderr]).toEqual([3, expect.stringMatching(/^There is no profile "[^\n]+\n$/)])
+    }
+  })
+
   it('a reader that closes the pipe ends a command, and a full disk is an error', async () => {
     const shell = async (script: string) => {
       const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: seller.key }
@@ -905,5 +929,12 @@ describe('sync and webhooks', () => {
     const genuine = await succeed(`webhooks verify --secret svc_whsec_a ${signed}`, { input })
     expect(genuine).toBe('Genuine\tyes\nEvent\torder.created\n')
     expect((await run(`webhooks verify --secret svc_whsec_b ${signed}`, { input })).code).toBe(1)
+    for (const body of ['x', 'null', '{}']) {
+      const { 'x-service-signature': hash } = await sign(body, 'svc_whsec_a', 1_700_000_000)
+      const args = `--secret svc_whsec_a --timestamp 1700000000 --signature ${hash}`
+      const { code, stdout, stderr } = await run(`webhooks verify ${args}`, { input: body })
+      const message = 'The signature is genuine, but the body is not an event.\n'
+      expect([code, stdout, stderr]).toEqual([1, '', message])
+    }
   })
 })

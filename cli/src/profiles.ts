@@ -17,12 +17,18 @@ export const FOLDER = path.join(
 const FILE = path.join(FOLDER, 'config.json')
 
 export async function readProfiles(): Promise<Stored> {
+  const text = await readFile(FILE, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '{}'
+    throw error
+  })
   try {
-    const { current, profiles } = JSON.parse(await readFile(FILE, 'utf8'))
-    return { current, profiles: profiles ?? {} }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { profiles: {} }
-    if (!(error instanceof SyntaxError)) throw error
+    const { current, profiles = {} } = JSON.parse(text) as Stored
+    for (const { url, key } of Object.values(profiles)) {
+      if (typeof url !== 'string' || typeof key !== 'string') throw new TypeError()
+    }
+    // A name such as "constructor" is none of a profile.
+    return { current, profiles: Object.assign(Object.create(null), profiles) }
+  } catch {
     throw new Error(`${FILE} is damaged: delete it, and run "cardstall login" again.`)
   }
 }
