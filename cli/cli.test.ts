@@ -273,6 +273,31 @@ describe('accounts and profiles', () => {
   })
 
   it.skipIf(!hasScript)(
+    'a question and its answer have colours, unless --no-color is given',
+    async () => {
+      const coloursIn = async (options: string) => {
+        const program = `${process.execPath} package/dist/cardstall.js`
+        const command = `stty cols 80; ${program} ${options} listings delete 60 61`
+        const env = {
+          PATH: process.env.PATH,
+          CARDSTALL_URL: url,
+          CARDSTALL_KEY: seller.key,
+          TERM: 'xterm',
+        }
+        const call = execute('script', ['-qec', command, '/dev/null'], { cwd: folder, env })
+        call.child.stdin!.end('n')
+        const { stdout } = await call.catch((error) => error)
+        expect(stripVTControlCharacters(stdout)).toMatch(
+          /Delete 2 listings\?[\s\S]*Nothing was changed/,
+        )
+        return stdout.includes('\u001b[3')
+      }
+      expect(await coloursIn('')).toBe(true)
+      expect(await coloursIn('--no-color')).toBe(false)
+    },
+  )
+
+  it.skipIf(!hasScript)(
     'a terminal that is too narrow for a table gets blocks of lines',
     async () => {
       const cards = await onTerminal(40, 'cards search charizard --limit 2')

@@ -1,3 +1,4 @@
+import './color.ts'
 import {
   AmbiguousIdentifierError,
   AuthenticationError,

@@ -1,13 +1,13 @@
 import { styleText } from 'node:util'
 
-export type OutputOptions = { json?: boolean; ndjson?: boolean; quiet?: boolean; color?: boolean }
+export type OutputOptions = { json?: boolean; ndjson?: boolean; quiet?: boolean }
 
 /** A column of a table: its title, and the text of a record. */
 export type Column<T> = [title: string, text: (record: T) => string | number | null | undefined]
 
 /** Results go to stdout; progress, questions and errors go to stderr. */
-export function openOutput({ json, ndjson, quiet, color = true }: OutputOptions) {
-  const hasColors = color && !process.env.NO_COLOR && process.stdout.isTTY === true
+export function openOutput({ json, ndjson, quiet }: OutputOptions) {
+  const hasColors = !process.env.NO_COLOR && process.stdout.isTTY === true
   const write = (text: string) => void process.stdout.write(`${text}\n`)
   const bold = (text: string) => (hasColors ? styleText('bold', text) : text)
   // Some terminals say that they have no columns.
