@@ -405,6 +405,28 @@ describe('listings', () => {
     expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
   })
 
+  it('an import lists nothing if the file of the failed rows cannot be written, and nothing twice if that fails later', async () => {
+    const before = await totalOf()
+    await writeFile(file('lost.csv'), `${csvOf(2)}\n${CARD},XX,EN,1,1,B\n`)
+    const nowhere = await run('listings import lost.csv --yes --failed missing/left.csv')
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, ''])
+    expect(nowhere.stderr).toMatch(/missing\/left.csv cannot be opened or written: [^\n]+\n$/)
+    expect(await totalOf()).toBe(before)
+    if (!existsSync('/dev/full')) return
+    const full = await run('listings import lost.csv --yes --failed /dev/full')
+    expect([full.code, full.stdout]).toEqual([1, ''])
+    expect(full.stderr).toMatch(/The rows are listed, but \/dev\/full cannot be written \(ENOSPC\)/)
+    expect(await totalOf()).toBe(before + 2)
+    const again = await run('listings import lost.csv --yes --failed kept.csv')
+    expect([again.code, again.stdout]).toEqual([1, '3\t2\t1\n'])
+    expect(await totalOf()).toBe(before + 2)
+    expect(await readFile(file('kept.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
+    expect(existsSync(file('lost.csv.import'))).toBe(false)
+    await writeFile(file('fine.csv'), csvOf(1))
+    await succeed('listings import fine.csv --yes --failed none.left')
+    expect(existsSync(file('none.left'))).toBe(false)
+  })
+
   it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {
     const rows = [`${CARD},XX,EN,1,1,taken`, ',NM,EN,1,1,', `${CARD},NM,EN,free,1,`]
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')

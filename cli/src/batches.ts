@@ -63,6 +63,7 @@ export async function sendBatches(
     unknown,
     waiting,
     progress,
+    keep,
   }: {
     size: number
     /** The item that `send` sends for a row, to measure it. */
@@ -71,6 +72,8 @@ export async function sendBatches(
     unknown: string
     waiting: (seconds: number) => void
     progress: (rows: number) => void
+    /** Keeps the result. If it fails, the next run continues here. */
+    keep?: (failed: Failure[]) => Promise<void>
   },
 ): Promise<Failure[]> {
   adviseAfterInterruption('Interrupted. Run the same command again to continue.')
@@ -87,9 +90,14 @@ export async function sendBatches(
     delete journal.sentAt
     progress(journal.done)
   }
+  journal.failed.sort(([a], [b]) => a - b)
+  if (keep) {
+    await replaceFile(file, JSON.stringify(journal))
+    await keep(journal.failed)
+  }
   await rm(file, { force: true })
   adviseAfterInterruption('')
-  return journal.failed.sort(([a], [b]) => a - b)
+  return journal.failed
 }
 
 /** Sends a batch again until the write limit leaves room: its window is a minute. */

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { CheckedItem, OwnListingItem } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import {
@@ -68,6 +68,7 @@ export function importCommand(listings: Command): void {
         index,
         ...readRow(row.values, mapping),
       }))
+      if (options.failed) await checkWritable(options.failed)
       const { id } = await session.client.me()
       const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url, id]))
       const journalFile = `${path}.import`
@@ -79,12 +80,22 @@ export function importCommand(listings: Command): void {
         preview(session, rows, failed)
         if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
         const valid = without(failed, rows).map(({ index }) => index)
-        if (valid.length === 0) return finish(session, file, rows, failed, options)
+        if (valid.length === 0) {
+          await writeFailed(options.failed, file, failed)
+          return finish(session, rows, failed, options)
+        }
         if (!options.yes) await agree(`List ${counted(valid.length)}?`)
         journal = newJournal(of, valid, failed)
       }
-      const failed = await list(session, journalFile, journal, rows)
-      await finish(session, file, rows, failed, options)
+      const failed = await list(session, journalFile, journal, rows, async (failed) => {
+        if (failed.length === 0) return
+        await writeFailed(options.failed, file, failed).catch((error: NodeJS.ErrnoException) => {
+          throw new CommandError(
+            `The rows are listed, but ${options.failed} cannot be written (${error.code}): run the same command again with another file, which lists nothing twice.`,
+          )
+        })
+      })
+      finish(session, rows, failed, options)
     })
 }
 
@@ -95,7 +106,7 @@ async function finishDryRun(
   failed: Failure[],
   options: ImportOptions,
 ): Promise<void> {
-  if (options.failed) await writeFailed(options.failed, file, failed)
+  await writeFailed(options.failed, file, failed)
   const valid = rows.length - failed.length
   out.records(
     [{ rows: rows.length, valid, invalid: failed.length, failures: failuresJson(rows, failed) }],
@@ -108,14 +119,7 @@ async function finishDryRun(
   if (failed.length > 0) throw new CommandError(`${counted(failed.length)} cannot be listed.`)
 }
 
-async function finish(
-  { out }: Session,
-  file: CsvFile,
-  rows: Row[],
-  failed: Failure[],
-  options: ImportOptions,
-): Promise<void> {
-  if (options.failed && failed.length > 0) await writeFailed(options.failed, file, failed)
+function finish({ out }: Session, rows: Row[], failed: Failure[], options: ImportOptions): void {
   const created = rows.length - failed.length
   out.records(
     [{ rows: rows.length, created, failed: failed.length, failures: failuresJson(rows, failed) }],
@@ -259,6 +263,7 @@ async function list(
   path: string,
   journal: Journal,
   rows: Row[],
+  keep: (failed: Failure[]) => Promise<void>,
 ): Promise<Failure[]> {
   const failed = await sendBatches(path, journal, {
     size: BATCH_SIZE,
@@ -273,16 +278,28 @@ async function list(
     unknown: UNKNOWN,
     waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
     progress: (done) => out.progress(`Listed ${done} of ${journal.rows.length} rows`),
+    keep,
   })
   out.endProgress()
   return failed
 }
 
-const writeFailed = (path: string, { columns, rows }: CsvFile, failed: Failure[]) =>
-  writeFile(
-    path,
-    failedCsv(
-      columns,
-      failed.map(([row, messages]) => ({ row: rows[row]!.values, reason: messages.join(' ') })),
-    ),
-  )
+/** Fails before anything is listed if the file of the failed rows cannot be written. */
+async function checkWritable(path: string): Promise<void> {
+  const isThere = await stat(path).catch(() => undefined)
+  await appendFile(path, '')
+  if (!isThere) await rm(path)
+}
+
+async function writeFailed(
+  path: string | undefined,
+  { columns, rows }: CsvFile,
+  failed: Failure[],
+): Promise<void> {
+  if (path === undefined) return
+  const lines = failed.map(([row, messages]) => ({
+    row: rows[row]!.values,
+    reason: messages.join(' '),
+  }))
+  await writeFile(path, failedCsv(columns, lines))
+}
