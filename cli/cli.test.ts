@@ -239,6 +239,19 @@ describe('accounts and profiles', () => {
     }
   })
 
+  it('a value that the service refuses is named by its option', async () => {
+    for (const args of ['listings list --since x', 'orders list --since=x']) {
+      const { code, stderr } = await run(args)
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^--since must be an ISO 8601 date/),
+      ])
+    }
+    const { id } = await subscribe(seller, 'https://hooks.example/')
+    const { stderr } = await run(`webhooks resend --endpoint ${id} --from x --to 2026-01-01`)
+    expect(stderr).toMatch(/^--from must be/)
+  })
+
   it('a reader that closes the pipe ends a command, and a full disk is an error', async () => {
     const shell = async (script: string) => {
       const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: seller.key }

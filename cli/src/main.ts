@@ -118,12 +118,21 @@ function sentenceOf(error: Error): string {
     return `${begin}: ${error.candidates.map(({ id }) => id).join(', ')}.`
   }
   if (error instanceof CardstallError) {
-    return message.replace('`baseUrl`', 'the address of the marketplace')
+    return message
+      .replace('`baseUrl`', 'the address of the marketplace')
+      .replace(/^The (?:\w+_)?(\w+) field/, (text, name) =>
+        isGiven(`--${name}`) ? `--${name}` : text,
+      )
   }
   const { path, syscall } = error as NodeJS.ErrnoException
   if (syscall === undefined) return message
   if (path === undefined) return `Reading or writing failed: ${reasonOf(error)}.`
   return `${path} cannot be ${syscall === 'read' ? 'read' : 'opened or written'}: ${reasonOf(error)}.`
+}
+
+/** Whether an option is on the command line. The service names it by the field of its request. */
+function isGiven(option: string): boolean {
+  return process.argv.some((word) => word === option || word.startsWith(`${option}=`))
 }
 
 /** Node's messages are such as `ENOSPC: no space left on device, write`. */
