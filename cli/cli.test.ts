@@ -756,6 +756,40 @@ describe('the shop', () => {
     }
   })
 
+  it('a command that changes something or writes a file has its result as JSON', async () => {
+    const [first, second] = await list(seller, cardItem(), cardItem())
+    const json = async (args: string, options?: object) =>
+      JSON.parse(await succeed(`${args} --json`, options))
+    expect(await json(`listings delete ${first} --yes`)).toEqual([{ id: first }])
+    const partly = await run(`listings delete ${first} ${second} --yes --json`)
+    expect([partly.code, JSON.parse(partly.stdout)]).toEqual([1, [{ id: second }]])
+    const others = await list(seller, cardItem(), cardItem())
+    expect(await succeed(`listings delete ${others.join(' ')} --yes --ndjson`)).toBe(
+      others.map((id) => `{"id":${id}}\n`).join(''),
+    )
+    const { id } = await json('webhooks create https://hooks.example/ order.created')
+    const delivery = await json(`webhooks test ${id} order.created`)
+    expect(await json(`webhooks resend ${delivery[0].id}`)).toEqual([{ id: delivery[0].id }])
+    expect(await json(`webhooks delete ${id}`)).toEqual([{ id }])
+    expect(await json('orders pick --html json.html')).toEqual({ file: 'json.html' })
+    const exported = await json('listings export json.csv --status hidden')
+    expect(exported).toEqual({ file: 'json.csv', listings: expect.any(Number) })
+    const env = { XDG_CONFIG_HOME: file('json') }
+    expect(await json('login --with-key', { env, input: seller.key })).toMatchObject({
+      profile: 'default',
+      url: `${url}/v1`,
+    })
+    expect(await json('logout', { env })).toEqual({ profile: 'default', key_revoked: false })
+  })
+
+  it('a command that prints CSV refuses --json and --ndjson', async () => {
+    for (const args of ['statement 2026-03 --csv --json', 'listings export --ndjson']) {
+      const { code, stdout, stderr } = await run(args)
+      const message = expect.stringMatching(/^The output is CSV, not JSON: [^\n]+\n$/)
+      expect([code, stdout, stderr]).toEqual([2, '', message])
+    }
+  })
+
   it('JSON is what the description of the API says', async () => {
     await sold()
     const month = app.ctx.now().toISOString().slice(0, 7)
@@ -920,6 +954,17 @@ describe('sync and webhooks', () => {
     ])
     const [secret] = /svc_whsec_\w+/.exec(first.notes)!
     for (const { body, headers } of receiver.arrived) await verify(body, headers, secret)
+  })
+
+  it.each(['--json', '--ndjson', '--quiet'])('listen with %s shows its secret', async (option) => {
+    const { child, ended } = start(['webhooks', 'listen', '--forward', 'http://x.example', option])
+    let text = ''
+    child.stderr.on('data', (data) => {
+      text += data
+    })
+    await until('the secret is shown', () => /secret is svc_whsec_\w{40}\n/.test(text))
+    child.kill('SIGKILL')
+    expect((await ended).stdout).toBe('')
   })
 
   it('listen prints resends, and begins now if its place is of another database', async () => {

@@ -81,6 +81,12 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
       write(texts.map(oneLine).join(process.stdout.isTTY ? '  ' : '\t'))
     },
 
+    /** The result of a command that tells people with a note: JSON has it too. */
+    json(result: object) {
+      if (ndjson) for (const record of [result].flat()) write(JSON.stringify(record))
+      else if (json) write(JSON.stringify(result))
+    },
+
     /** A sentence about a success, which scripts don't need. */
     note(text: string) {
       if (!quiet && !json && !ndjson) process.stderr.write(`${text}\n`)

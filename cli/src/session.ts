@@ -28,6 +28,12 @@ export type Session = { client: Cardstall; out: Output; profile: Profile }
 
 export const optionsOf = (command: Command) => command.optsWithGlobals<GlobalOptions>()
 
+/** @throws CommandError (exit code 2) if JSON is wanted of a command that prints CSV */
+export function refuseJson(command: Command, advice: string): void {
+  const { json, ndjson } = optionsOf(command)
+  if (json || ndjson) throw new CommandError(`The output is CSV, not JSON: ${advice}.`, EXIT.usage)
+}
+
 /** @throws CommandError (exit code 3) without a key and an address */
 export async function openSession(command: Command): Promise<Session> {
   const options = optionsOf(command)

@@ -34,6 +34,7 @@ export function accountCommands(program: Command): void {
         if (entered.isOwn) await revoke(entered)
         throw error
       }
+      out.json({ profile, url: apiUrl(entered.url), shop_name: account.shop_name })
       out.note(`Signed in to ${account.shop_name} on ${hostname()}, as profile "${profile}".`)
     })
 
@@ -53,7 +54,9 @@ export function accountCommands(program: Command): void {
       const isRevoked = stored.isOwn === true && (await revoke(stored))
       await deleteProfile(name)
       const page = `${apiUrl(stored.url).replace(/v1$/, 'dashboard/keys')}`
-      openOutput(options).note(
+      const out = openOutput(options)
+      out.json({ profile: name, key_revoked: isRevoked })
+      out.note(
         isRevoked
           ? `Profile "${name}" is deleted, and its key is revoked.`
           : `Profile "${name}" is deleted. Its key may still work: revoke it at ${page}`,

@@ -27,7 +27,8 @@ export function listenCommand(webhooks: Command): void {
       const { client, out, profile } = session
       const place = await openPlace(session, 'events', [target, wanted])
       const secret = secretOf(profile.key)
-      if (target) out.note(`Forwarding to ${target}. The secret is ${secret}`)
+      // Not a note: a receiver needs the secret also if the events are JSON.
+      if (target) process.stderr.write(`Forwarding to ${target}. The secret is ${secret}\n`)
       const stop = new AbortController()
       // The event in hand is handled and recorded first: otherwise the next run would repeat it.
       beforeInterruption(() => stop.abort())

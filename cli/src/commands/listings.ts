@@ -9,9 +9,9 @@ import { importCommand } from '../import.ts'
 import { type Column, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
-import { CommandError, EXIT, openSession } from '../session.ts'
+import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
 import { count, counts, digits } from './catalog.ts'
-import { each } from './orders.ts'
+import { eachNoted } from './orders.ts'
 
 const STATUSES = ['active', 'sold', 'hidden'] as const
 
@@ -97,9 +97,9 @@ export function listingCommands(program: Command): void {
     .action(async (ids: number[], { yes }: { yes?: boolean }, command: Command) => {
       const session = await openSession(command)
       if (ids.length > 1 && !yes) await agree(`Delete ${ids.length} listings?`)
-      await each(session, ids, async (id) => {
-        await session.client.listings.delete(id)
-        session.out.note(`Deleted ${id}.`)
+      await eachNoted(session, ids, {
+        handle: (id) => session.client.listings.delete(id),
+        text: (id) => `Deleted ${id}.`,
       })
     })
   listings
@@ -108,6 +108,7 @@ export function listingCommands(program: Command): void {
     .description('write your listings as CSV, in the columns of an import')
     .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
     .action(async (file: string | undefined, query: Pick<Filters, 'status'>, command: Command) => {
+      if (file === undefined) refuseJson(command, 'name a file, or use "cardstall listings list"')
       const { client, out } = await openSession(command)
       let exported = 0
       async function* lines() {
@@ -121,6 +122,7 @@ export function listingCommands(program: Command): void {
       }
       if (file !== undefined) {
         await pipeline(lines, createWriteStream(file))
+        out.json({ file, listings: exported })
         return out.note(`Wrote ${plural(exported, 'listing')} to ${file}.`)
       }
       for await (const text of lines()) {

@@ -98,6 +98,7 @@ export function orderCommands(program: Command): void {
       const query = { per_page: MAX_PARCELS } as const
       if (file !== undefined) {
         await writeFile(file, await client.tools.orders.packingPage(query))
+        out.json({ file })
         return out.note(`Written to ${file}: open it and print.`)
       }
       const { data, meta } = await client.tools.orders.packing(query)
@@ -262,6 +263,24 @@ export async function each(
     }
   }
   if (failed > 0) throw new CommandError(`${failed} of ${ids.length} failed.`)
+}
+
+/** Handles records one by one, and says so: a sentence for each, or their ids as JSON. */
+export async function eachNoted(
+  session: Session,
+  ids: number[],
+  { handle, text }: { handle: (id: number) => Promise<unknown>; text: (id: number) => string },
+): Promise<void> {
+  const handled: { id: number }[] = []
+  try {
+    await each(session, ids, async (id) => {
+      await handle(id)
+      handled.push({ id })
+      session.out.note(text(id))
+    })
+  } finally {
+    session.out.json(handled)
+  }
 }
 
 const isGeneral = (error: unknown) =>

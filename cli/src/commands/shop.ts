@@ -7,7 +7,7 @@ import type {
 } from '@cardstall/sdk'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { type Column, euros } from '../output.ts'
-import { CommandError, EXIT, openSession } from '../session.ts'
+import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
 import { count } from './catalog.ts'
 import { amount } from './listings.ts'
 
@@ -74,6 +74,7 @@ export function shopCommands(program: Command): void {
     .description('show the statement of a month')
     .option('--csv', 'print the table as CSV')
     .action(async (month: string, { csv }: { csv?: boolean }, command: Command) => {
+      if (csv) refuseJson(command, 'leave out --csv or --json')
       const { client, out } = await openSession(command)
       if (csv) return void process.stdout.write(await client.tools.statements.csv(month))
       const statement = await client.tools.statements.get(month)

@@ -6,7 +6,7 @@ import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 import { EVENTS } from '../webhook-events.ts'
 import { count, counts } from './catalog.ts'
 import { listenCommand } from './listen.ts'
-import { each } from './orders.ts'
+import { eachNoted } from './orders.ts'
 
 const deliveryColumns: Column<Delivery>[] = [
   ['ID', ({ id }) => id],
@@ -52,9 +52,9 @@ export function webhookCommands(program: Command): void {
     .description('delete endpoints')
     .action(async (ids: number[], _options, command: Command) => {
       const session = await openSession(command)
-      await each(session, ids, async (id) => {
-        await session.client.webhooks.delete(id)
-        session.out.note(`Deleted ${id}.`)
+      await eachNoted(session, ids, {
+        handle: (id) => session.client.webhooks.delete(id),
+        text: (id) => `Deleted ${id}.`,
       })
     })
   webhooks
@@ -140,9 +140,9 @@ export function webhookCommands(program: Command): void {
               EXIT.usage,
             )
           }
-          return each(session, ids, async (id) => {
-            await client.tools.deliveries.resend(id)
-            out.note(`Resending ${id}.`)
+          return eachNoted(session, ids, {
+            handle: (id) => client.tools.deliveries.resend(id),
+            text: (id) => `Resending ${id}.`,
           })
         }
         if (from === undefined || to === undefined || ids.length > 0) {
