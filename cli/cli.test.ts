@@ -458,6 +458,25 @@ describe('listings', () => {
     expect([code, JSON.parse(stdout)]).toEqual([1, [{ rows: 3, created: 0, failed: 3, failures }]])
   })
 
+  it('the preview of an import has the messages about a row of the reader and of the service', async () => {
+    await writeFile(
+      file('both.csv'),
+      'card;condition;language;price;quantity\nnope;NM;EN;1,234;1\n',
+    )
+    const { stdout } = await run('listings import both.csv --dry-run --json')
+    const [{ failures }] = JSON.parse(stdout)
+    expect(failures).toEqual([
+      {
+        row: 2,
+        reference: null,
+        messages: [
+          'The price field can mean two numbers: “1,234”. Write 1234 or 1.23.',
+          'There is no card "nope".',
+        ],
+      },
+    ])
+  })
+
   it('the preview of an import refuses a reference that an earlier row takes', async () => {
     const rows = ['XX', 'NM', 'NM', 'LP'].map((condition) => `${CARD},${condition},EN,1,1,twice`)
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')

@@ -195,18 +195,21 @@ function mapped(columns: string[], given: string[]): Mapping {
 
 /** Checks the rows with the service, which lists nothing. Returns those that cannot be listed. */
 async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> {
-  const readable = rows.filter(({ errors }) => Object.keys(errors).length === 0)
-  const failed = rows.flatMap(({ index, errors }) => failureOf(index, { errors }))
+  const failed: Failure[] = []
   let done = 0
-  for (const batch of inBatches(readable, CHECK_SIZE, ({ item }) => item)) {
+  // Rows that cannot be read too: all their mistakes appear at once, as in the dashboard.
+  for (const batch of inBatches(rows, CHECK_SIZE, ({ item }) => item)) {
     const items = batch.map(({ item }) => item as unknown as OwnListingItem)
     const results = await atThePaceOfTheLimit(
       () => client.tools.listings.check(items, { maxRetries: 5 }),
       (seconds) => out.progress(`Checking rows: waiting ${seconds} s for the write limit`),
     )
-    failed.push(...results.flatMap((result, i) => failureOf(batch[i]!.index, result)))
+    for (const [i, { errors, candidates }] of results.entries()) {
+      const row = batch[i]!
+      failed.push(...failureOf(row.index, { errors: { ...errors, ...row.errors }, candidates }))
+    }
     done += batch.length
-    out.progress(`Checked ${done} of ${readable.length} rows`)
+    out.progress(`Checked ${done} of ${rows.length} rows`)
   }
   out.endProgress()
   const listable = without(failed, rows).map((row) => ({ ...row, position: row.index }))
