@@ -1,5 +1,5 @@
 import { type List, listOf } from './list.ts'
-import { type Options, type QueryValue, requestData, type Transport } from './transport.ts'
+import { type Options, requestData, type Transport } from './transport.ts'
 import type {
   Card,
   CardSet,
@@ -14,15 +14,12 @@ import type {
   SetDetail,
 } from './types.ts'
 
-/** A query of the API as the transport takes it. */
-export const asQuery = (query: object) => query as Record<string, QueryValue>
-
 /** The catalog: series, sets, cards and sealed products. */
 export function catalog(send: Transport) {
   const get = <T>(path: string, query: object, options: Options) =>
-    requestData<T>(send, 'GET', path, { ...options, query: asQuery(query) })
+    requestData<T>(send, 'GET', path, { ...options, query })
   const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
-    listOf<T>(send, path, asQuery(query), options)
+    listOf<T>(send, path, query, options)
 
   return {
     series: {

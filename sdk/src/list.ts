@@ -1,4 +1,4 @@
-import type { Options, QueryValue, Transport } from './transport.ts'
+import type { Options, Transport } from './transport.ts'
 import type { PageLinks, PageMeta } from './types.ts'
 
 export type Page<T> = { data: T[]; links: PageLinks; meta: PageMeta }
@@ -20,10 +20,10 @@ const PER_PAGE = 100
 export function listOf<T extends object>(
   send: Transport,
   path: string,
-  query: Record<string, QueryValue> = {},
+  query: { page?: number | undefined; per_page?: number | undefined } = {},
   options: Options = {},
 ): List<T> {
-  const read = async (more: Record<string, QueryValue> = {}): Promise<Page<T>> => {
+  const read = async (more: object = {}): Promise<Page<T>> => {
     const request = { ...options, query: { ...query, ...more } }
     return (await send<Page<T>>('GET', path, request)).body
   }

@@ -1,4 +1,3 @@
-import { asQuery } from './catalog.ts'
 import { type List, listOf, type Page } from './list.ts'
 import { type Options, type Received, requestData, sleep, type Transport } from './transport.ts'
 import type {
@@ -23,7 +22,7 @@ const OVERLAP_MS = 30_000
 
 export const listings = (send: Transport) => ({
   list: (query: ListListingsQuery = {}, options: Options = {}): List<Listing> =>
-    listOf<Listing>(send, '/listings', asQuery(query), options),
+    listOf<Listing>(send, '/listings', query, options),
 
   /** Lists 1 to 100 items. Each succeeds or fails on its own. */
   async create(items: ListingItem[], options: Options = {}): Promise<BulkCreateResult> {

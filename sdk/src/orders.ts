@@ -1,4 +1,3 @@
-import { asQuery } from './catalog.ts'
 import { type List, listOf } from './list.ts'
 import { type Options, requestData, sleep, type Transport } from './transport.ts'
 import type { Label, ListOrdersQuery, Order, OrderSlice, ShippedOrderSlice } from './types.ts'
@@ -7,7 +6,7 @@ const LABEL_POLL_MS = 2_000
 
 export function orders(send: Transport) {
   const list = (query: ListOrdersQuery = {}, options: Options = {}): List<Order> =>
-    listOf<Order>(send, '/orders', asQuery(query), options)
+    listOf<Order>(send, '/orders', query, options)
 
   const get = (id: number, options: Options = {}) =>
     requestData<OrderSlice>(send, 'GET', `/orders/${id}`, options)

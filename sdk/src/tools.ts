@@ -1,4 +1,3 @@
-import { asQuery } from './catalog.ts'
 import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
 import { type List, listOf } from './list.ts'
 import { type Options, type Request, requestData, sleep, type Transport } from './transport.ts'
@@ -64,13 +63,13 @@ export function tools(transport: Transport) {
   const send: Transport = (method, path, request) =>
     transport(method, path, { ...request, api: 'tools/v1' })
   const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
-    listOf<T>(send, path, asQuery(query), options)
+    listOf<T>(send, path, query, options)
   const changes = async (
     query: { cursor?: string | undefined; wait?: number | undefined } = {},
     options: Options = {},
   ): Promise<ChangesPage> => {
     const timeoutMs = options.timeoutMs ?? (query.wait ? (query.wait + 30) * 1000 : undefined)
-    const request = { ...options, timeoutMs, query: asQuery(query) }
+    const request = { ...options, timeoutMs, query }
     return (await send<ChangesPage>('GET', '/changes', request)).body
   }
   const dataOf = <T>(method: string, path: string, request: Request) =>
@@ -125,13 +124,13 @@ export function tools(transport: Transport) {
 
       /** A page of the pick list and the packing slips. */
       async packing(query: GetPackingQuery = {}, options: Options = {}): Promise<PackingPage> {
-        const request = { ...options, query: asQuery(query) }
+        const request = { ...options, query }
         return (await send<PackingPage>('GET', '/orders/packing', request)).body
       },
 
       /** The same as a page to print. */
       async packingPage(query: GetPackingQuery = {}, options: Options = {}): Promise<string> {
-        const request = { ...options, query: asQuery(query), accept: 'text/html' }
+        const request = { ...options, query, accept: 'text/html' }
         return (await send<string>('GET', '/orders/packing', request)).body
       },
     },

@@ -47,7 +47,8 @@ export type QueryValue = string | number | boolean | Date | readonly string[] | 
 export type Retry = 'safe' | 'unsent' | 'limited'
 
 export type Request = Options & {
-  query?: Record<string, QueryValue> | undefined
+  /** Values are those of `QueryValue`. */
+  query?: object | undefined
   body?: unknown
   retry?: Retry | undefined
   /** The API below the address of the service: the seller API by default. */
@@ -266,9 +267,9 @@ export function notify<T>(callback: ((event: T) => void) | undefined, event: T):
 
 const EMPTY_SEGMENT = /\/\.{0,2}(\/|$)/
 
-function queryText(query: Record<string, QueryValue> = {}): string {
+function queryText(query: object = {}): string {
   const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
+  for (const [name, value] of Object.entries(query as Record<string, QueryValue>)) {
     if (value === undefined || value === null) continue
     parameters.set(name, value instanceof Date ? value.toISOString() : String(value))
   }
