@@ -247,8 +247,11 @@ describe('accounts and profiles', () => {
         expect.stringMatching(/^--since must be an ISO 8601 date/),
       ])
     }
-    const { id } = await subscribe(seller, 'https://hooks.example/')
-    const { stderr } = await run(`webhooks resend --endpoint ${id} --from x --to 2026-01-01`)
+    const other = await app.seller()
+    const { id } = await subscribe(other, 'https://hooks.example/')
+    const { stderr } = await run(`webhooks resend --endpoint ${id} --from x --to 2026-01-01`, {
+      env: { CARDSTALL_KEY: other.key },
+    })
     expect(stderr).toMatch(/^--from must be/)
   })
 
@@ -863,6 +866,15 @@ describe('the shop', () => {
     expect(await complete('cardstall', 'sets', ...ids, '--lim')).toBe('--limit')
     expect(await complete('cardstall', '--json', '--profile', 'orders', 'list')).toBe('listings')
     expect(await complete('cardstall', '--key', '7', 'webhooks', '--quiet', 're')).toBe('resend')
+    // bash splits words at : and =.
+    const address = ['http', ':', '//localhost', ':', '4131']
+    expect(await complete('cardstall', '--url', ...address, 'listings', 'im')).toBe('import')
+    expect(await complete('cardstall', '--url', '=', ...address, 'listings', 'im')).toBe('import')
+    const option = ['cardstall', 'listings', 'list', '--status', '=']
+    expect(await complete(...option)).toBe('active sold hidden')
+    expect(await complete(...option, 'a')).toBe('active')
+    expect(await complete('cardstall', 'disputes', '--state', '')).toBe('open answered resolved')
+    expect(await complete('cardstall', 'disputes', '--sta')).toBe('--state')
   })
 
   it.skipIf(!isThere('fish'))('fish completes commands, options and their values', async () => {
@@ -884,6 +896,7 @@ describe('the shop', () => {
     expect(await complete('cardstall listings list --js')).toEqual(['--json'])
     expect(await complete('cardstall --json --profile orders list')).toEqual(['listings'])
     expect(await complete('cardstall --key 7 webhooks --quiet re')).toEqual(['resend'])
+    expect(await complete('cardstall disputes --state ')).toEqual(['answered', 'open', 'resolved'])
   })
 
   it.skipIf(!isThere('zsh'))('zsh completes commands, options and their values', async () => {
@@ -915,6 +928,10 @@ describe('the shop', () => {
       'cardstall listings list --js': 'listings list --json',
       'cardstall --json --profile orders listi': '--json --profile orders listings',
       'cardstall --key 7 webhooks --quiet re': '--key 7 webhooks --quiet resend',
+      'cardstall --url http://localhost:4131 listings im':
+        '--url http://localhost:4131 listings import',
+      'cardstall listings list --status=a': 'listings list --status=active',
+      'cardstall disputes --state ans': 'disputes --state answered',
     }
     const { stdout } = await execute('zsh', ['-f', 'type.zsh', ...Object.keys(lines)], {
       cwd: folder,

@@ -50,12 +50,18 @@ const valued = (options: Option[]) => options.filter(hasValue).map(longOf)
 const sharedOptions = (program: Command) =>
   optionsOf(program).filter((option) => longOf(option) !== '--version')
 
+/** Options of the command that runs if none is named: `disputes --state open` is `disputes list --state open`. */
+const optionsOfDefault = (command: Command) => {
+  const { _defaultCommandName: name } = command as unknown as { _defaultCommandName: string | null }
+  return command.commands.filter((inner) => inner.name() === name).flatMap(optionsOf)
+}
+
 /** The words that can follow a command: its commands, or the values of its first argument and its options. */
 const wordsAfter = (command: Command, shared: Option[]) =>
   [
     ...namesOf(command),
     ...(command.registeredArguments[0]?.argChoices ?? []),
-    ...[...optionsOf(command), ...shared].map(longOf),
+    ...[...optionsOf(command), ...optionsOfDefault(command), ...shared].map(longOf),
   ].join(' ')
 
 /**
@@ -80,7 +86,13 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
     const first =
       inner.length > 0 ? `    1:${name}:*) words="${wordsAfter(command, shared)}" ;;` : []
     const all = `    *:${name}:*) words="${wordsAfter(command, shared)}" ;;`
-    return [...values(`*:${name}:*`, optionsOf(command)), first, inner, all].flat()
+    return [
+      ...values(`*:${name}:*`, optionsOf(command)),
+      ...values(`1:${name}:`, optionsOfDefault(command)),
+      first,
+      inner,
+      all,
+    ].flat()
   })
   const setUp = [
     '(( $+functions[compdef] )) || { autoload -U +X compinit && compinit }',
@@ -88,18 +100,31 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
     '',
   ].join('\n')
   return `${shell === 'zsh' ? setUp : ''}_cardstall() {
-  local words="" word previous="" named=()
-  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+  local words="" word previous="" last="" current="" prefix="" typed=() named=()
+  # bash splits words at : and =, and zsh doesn't.
+  for word in "\${COMP_WORDS[@]:1:$COMP_CWORD}"; do
+    case "$last|$word" in
+      ?*\\|[:=]* | *[:=]\\|*) current="$current$word" ;;
+      *) [[ -z "$last" ]] || typed+=("$current"); current="$word" ;;
+    esac
+    last="$word"
+  done
+  for word in "\${typed[@]}"; do
     case "$previous|$word" in
       ${valued(shared).join('\\|*|')}\\|* | *\\|-*) ;;
       *) named+=("$word") ;;
     esac
     previous="$word"
   done
+  case "$current" in --*=*)
+    previous="\${current%%=*}"
+    case "\${COMP_WORDS[COMP_CWORD]}" in --*=*) prefix="$previous=" ;; esac
+    current="\${current#*=}" ;;
+  esac
   case "\${#named[@]}:\${named[0]}:\${named[1]}:$previous" in
 ${[...values('*', shared), `    0:*) words="${wordsAfter(program, [])}" ;;`, ...cases].join('\n')}
   esac
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  COMPREPLY=($(compgen -P "$prefix" -W "$words" -- "$current"))
 }
 complete -o default -F _cardstall cardstall
 `
@@ -139,6 +164,7 @@ function fishScript(program: Command): string {
       (choice) => `complete -c cardstall -n '${condition}' -f -a ${choice}`,
     ),
     ...(command === program ? [] : options(` -n '${condition}'`, optionsOf(command))),
+    ...options(` -n '${condition}'`, optionsOfDefault(command)),
   ]
   const seen = (command: Command) => `__cardstall_has ${command.name()}`
   return `${fishFunctions(program)}${[
