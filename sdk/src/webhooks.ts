@@ -71,7 +71,7 @@ export async function verify(
       `The delivery is ${Math.ceil(-age)} s ahead of this clock. For a sandbox with a moved clock, pass a function \`now\` that returns its time, or a larger \`toleranceSeconds\`.`,
     )
   }
-  const signed = signedBytes(timestamp, body)
+  const signed = await signedBytes(timestamp, body)
   for (const one of [secret].flat()) {
     // Everybody knows the empty secret.
     if (!one) continue
@@ -96,7 +96,7 @@ export async function sign(
   const mac = await crypto.subtle.sign(
     'HMAC',
     key,
-    signedBytes(String(timestamp), bytesOf(rawBody)),
+    await signedBytes(String(timestamp), bytesOf(rawBody)),
   )
   const hash = Array.from(new Uint8Array(mac), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
@@ -114,7 +114,7 @@ const keyOf = (secret: string, usage: 'sign' | 'verify') =>
   )
 
 const signedBytes = (timestamp: string, body: Uint8Array) =>
-  new Uint8Array([...bytesOf(`${timestamp}.`), ...body])
+  new Blob([`${timestamp}.`, body as Uint8Array<ArrayBuffer>]).arrayBuffer()
 
 function bytesOf(rawBody: RawBody): Uint8Array {
   if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody)
