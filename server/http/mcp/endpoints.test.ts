@@ -206,6 +206,54 @@ describe('bad input', () => {
     expect(body.error.message).toBe('params.name: The name field is required.')
   })
 
+  const client = { name: 'test', version: '1' }
+  const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: client }
+
+  it.each<[string, unknown, RegExp]>([
+    ['tools/list', { cursor: 5 }, /^params\.cursor: .*expected string/],
+    ['resources/list', { cursor: {} }, /^params\.cursor: .*expected string/],
+    ['resources/templates/list', { cursor: [] }, /^params\.cursor: .*expected string/],
+    ['prompts/list', { cursor: null }, /^params\.cursor: .*expected string/],
+    [
+      'initialize',
+      { ...initialize, capabilities: { roots: 5 } },
+      /^params\.capabilities\.roots: .*expected object/,
+    ],
+    [
+      'initialize',
+      { ...initialize, clientInfo: { ...client, icons: 5 } },
+      /^params\.clientInfo\.icons: .*expected array/,
+    ],
+    ['initialize', 'x', /^params must be an object\.$/],
+    ['tools/list', ['x'], /^params must be an object\.$/],
+    ['tools/call', null, /^params must be an object\.$/],
+    ['initialize', undefined, /^params\.protocolVersion: The protocolVersion field is required/],
+  ])(
+    '%s with the wrong parameters %j is an error that names the field',
+    async (method, params, expected) => {
+      const { accountId } = await app.seller()
+      const token = await grantAccess(app, accountId)
+      const sent = { jsonrpc: '2.0', id: 1, method, params }
+      const { status, body } = await post(app, '/mcp/seller', sent, { token })
+      expect([status, body.error?.code], JSON.stringify(body)).toEqual([200, -32602])
+      expect(body.error.message).toMatch(expected)
+      expect(body.error.message).not.toMatch(/[{\n]/)
+    },
+  )
+
+  it.each(['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list'])(
+    'a wrong cursor of %s of the current revision is an error that names the field',
+    async (method) => {
+      const { accountId } = await app.seller()
+      const token = await grantAccess(app, accountId)
+      const { body } = await send(app, '/mcp/seller', method, { cursor: 5 }, { token })
+      expect(body.error).toEqual({
+        code: -32602,
+        message: 'params.cursor: Invalid input: expected string, received number.',
+      })
+    },
+  )
+
   const failing = (name: string, args: object) => call(app, '/mcp', name, args)
 
   it('other methods get 405, other types 415 and large bodies 413', async () => {

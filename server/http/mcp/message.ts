@@ -77,8 +77,11 @@ const PARAMS: Record<string, (params: unknown) => Record<string, string[]>> = {
 
 /** The response to a message whose parameters are wrong; undefined for valid ones. */
 export function refuseParams({ method, params, id }: Message): MessageResponse | undefined {
+  if (id !== undefined && params !== undefined && !isObject(params)) {
+    return failure(200, INVALID_PARAMS, 'params must be an object.', { id })
+  }
   const check = Object.hasOwn(PARAMS, String(method)) ? PARAMS[String(method)] : undefined
-  const [problem] = Object.entries(check?.(params) ?? {})
+  const [problem] = Object.entries(check?.(params ?? {}) ?? {})
   if (!problem) return undefined
   const [field, [message]] = problem
   return failure(200, INVALID_PARAMS, `params.${field}: ${message}`, { id })

@@ -239,6 +239,8 @@ async function serveEarlier(server: Server, request: Request, message: Message):
   return transport.handleRequest(request, { parsedBody: message })
 }
 
+type Handler = ReturnType<Server['_wrapHandler']>
+
 /**
  * A server for one message. When its connection closes, the response is complete, so there is nothing to cancel. The
  * library's own cleanup would create an error with a stack, which costs a tenth of a call.
@@ -248,6 +250,33 @@ class OneExchange extends Server {
     await super.connect(transport)
     transport.onclose = () => this.onclose?.()
   }
+
+  protected override _wrapHandler(method: string, handler: Handler): Handler {
+    const wrapped = super._wrapHandler(method, handler)
+    return async (request, ctx) => {
+      try {
+        return await wrapped(request, ctx)
+      } catch (error) {
+        throw refusalOfParams(error) ?? error
+      }
+    }
+  }
+}
+
+/** The error for parameters that the library refuses with the report of its validator, as an internal error. */
+function refusalOfParams(error: unknown): ProtocolError | undefined {
+  if (!(error instanceof Error)) return undefined
+  let report: unknown
+  try {
+    report = JSON.parse(error.message.slice(error.message.indexOf('[')))
+  } catch {
+    return undefined
+  }
+  if (!Array.isArray(report)) return undefined
+  const [problem] = report as { path?: (string | number)[]; message: string }[]
+  if (!problem?.path) return undefined
+  const field = problem.path.join('.').slice(0, 150)
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `${field}: ${problem.message}.`)
 }
 
 /** The same response as the library's to an unknown revision in the body. */
