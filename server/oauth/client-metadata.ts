@@ -9,30 +9,27 @@ const MAX_REDIRECT_URIS = 10
 
 /**
  * Reads a client's metadata. `scope` and `application_type` are ignored: consent decides about scopes, and the address
- * itself tells whether a program runs on a computer.
+ * itself tells whether a program runs on a computer. Redirect URIs that can't be used are ignored if there are others: a
+ * program may list those of all its versions.
  *
- * @param options.skipsUnusable ignores redirect URIs that can't be used, if there are others
- * @throws OAuthError for a client that authenticates itself, and for unsuitable redirect URIs
+ * @throws OAuthError for a client that authenticates itself, and without a redirect URI that can be used
  */
-export function readMetadata(
-  metadata: Record<string, unknown>,
-  { skipsUnusable = false }: { skipsUnusable?: boolean } = {},
-): ClientMetadata {
+export function readMetadata(metadata: Record<string, unknown>): ClientMetadata {
   const method = metadata.token_endpoint_auth_method ?? 'none'
   if (method !== 'none' || 'client_secret' in metadata) {
     throw invalid('Only public clients are accepted: token_endpoint_auth_method must be none.')
   }
   requireListed(metadata, 'grant_types', 'authorization_code')
   requireListed(metadata, 'response_types', 'code')
-  return { name: readName(metadata.client_name), redirectUris: readUris(metadata, skipsUnusable) }
+  return { name: readName(metadata.client_name), redirectUris: readUris(metadata) }
 }
 
-function readUris({ redirect_uris: uris }: Record<string, unknown>, skipsUnusable: boolean) {
+function readUris({ redirect_uris: uris }: Record<string, unknown>): string[] {
   if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) {
     throw new OAuthError('invalid_redirect_uri', 'redirect_uris must be a list of addresses.')
   }
   const usable = [...new Set(uris.filter(isRedirectUri))]
-  if (usable.length === 0 || (!skipsUnusable && usable.length < uris.length)) {
+  if (usable.length === 0) {
     throw new OAuthError(
       'invalid_redirect_uri',
       'redirect_uris must be https, http on localhost, 127.0.0.1 or [::1], or a private scheme with a dot; without fragment and user.',

@@ -215,14 +215,24 @@ it('only addresses that lead back to a program can be registered', async () => {
   expect((await attempt(USABLE)).body.redirect_uris).toEqual(USABLE)
   for (const uri of UNUSABLE) {
     time += 3_600_000
-    const refused = await attempt([REDIRECT_URI, uri])
-    expect(errorOf(refused), uri).toEqual([400, 'invalid_redirect_uri'])
+    expect(errorOf(await attempt([uri])), uri).toEqual([400, 'invalid_redirect_uri'])
   }
   time += 3_600_000
   const tooMany = Array.from({ length: 11 }, (_, i) => REDIRECT_URI + i)
   for (const uris of [undefined, null, [], {}, REDIRECT_URI, [1], tooMany]) {
     expect(errorOf(await attempt(uris))).toEqual([400, 'invalid_redirect_uri'])
   }
+})
+
+it('a registration ignores unusable addresses if one is usable, and returns the registered ones', async () => {
+  const usable = ['http://localhost:8787/callback', REDIRECT_URI]
+  const ofCursor = 'cursor://anysphere.cursor-mcp/oauth/callback'
+  const { status, body } = await app.anyone.post('/oauth/register', {
+    payload: { redirect_uris: [ofCursor, ...usable, ...UNUSABLE] },
+  })
+  expect([status, body.redirect_uris]).toEqual([201, usable])
+  expect(await statusOf(body.client_id, { redirect_uri: usable[1]! })).toBe(303)
+  expect(await statusOf(body.client_id, { redirect_uri: ofCursor })).toBe(400)
 })
 
 it('a registered address is compared exactly, except for the port of a loopback address', async () => {
