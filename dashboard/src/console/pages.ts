@@ -8,11 +8,11 @@ type ConsolePage = Page & {
 /** The table of contents, in the order of the navigation. */
 export const PAGES: ConsolePage[] = [
   {
-    ...page('/orders', 'Orders', 'orders', () => import('./orders.tsx')),
+    ...page('/orders', 'Orders', 'orders', () => import('./orders.tsx'), /^[^/]+$/),
     operation: 'listAllOrders',
   },
   {
-    ...page('/sellers', 'Sellers', 'person', () => import('./sellers.tsx')),
+    ...page('/sellers', 'Sellers', 'person', () => import('./sellers.tsx'), /^[^/]+$/),
     operation: 'listAccounts',
   },
   {
@@ -24,7 +24,13 @@ export const PAGES: ConsolePage[] = [
     operation: 'listReviews',
   },
   {
-    ...page('/payouts', 'Payouts', 'payouts', () => import('./payouts/page.tsx')),
+    ...page(
+      '/payouts',
+      'Payouts',
+      'payouts',
+      () => import('./payouts/page.tsx'),
+      /^(runs|ledger)$/,
+    ),
     operation: 'listPayouts',
   },
   {

@@ -40,11 +40,11 @@ export const useListings = ({ q, status }: Search, page: string) =>
   })
 
 /** One listing, unless the list has it already. */
-export const useListing = (id: number | undefined, isEnabled: boolean) =>
+export const useListing = (id: string, isEnabled: boolean) =>
   useQuery({
     queryKey: ['listing', id],
-    queryFn: ({ signal }) => get<Data<Listing>>(`listings/${id}`, { signal }),
-    enabled: id !== undefined && isEnabled,
+    queryFn: ({ signal }) => get<Data<Listing>>(`listings/${encodeURIComponent(id)}`, { signal }),
+    enabled: isEnabled,
     select: ({ data }) => data,
   })
 

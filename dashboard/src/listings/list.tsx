@@ -44,7 +44,7 @@ export function ListingsList() {
   /** Shows the saved values at once, on every page that was read before. */
   const save = async (id: number, changes: object) => {
     const { data } = await changeListing(id, changes)
-    client.setQueryData(['listing', id], { data })
+    client.setQueryData(['listing', String(id)], { data })
     client.setQueriesData<Paginated<Listing>>(
       { queryKey: ['listings'] },
       (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },
@@ -201,8 +201,8 @@ export function ListingsList() {
         <OpenListing
           key={opened}
           id={opened}
-          known={query.data?.data.find(({ id }) => id === opened)}
-          save={(changes) => save(opened, changes)}
+          known={query.data?.data.find(({ id }) => String(id) === opened)}
+          save={save}
           onClose={close}
           onDeleted={refresh}
         />
@@ -214,7 +214,7 @@ export function ListingsList() {
 /** The listing whose dialog is open is in the address, so that a link can lead to it. */
 function useOpened() {
   const [search, setSearch] = useSearchParams()
-  const id = Number(search.get('listing') ?? Number.NaN)
+  const opened = search.get('listing') || undefined
   const change = (id: number | undefined, options?: { replace: boolean }) =>
     setSearch((current) => {
       const next = new URLSearchParams(current)
@@ -223,7 +223,7 @@ function useOpened() {
       return next
     }, options)
   return {
-    opened: Number.isSafeInteger(id) && id > 0 ? id : undefined,
+    opened,
     open: (id: number) => change(id),
     close: () => change(undefined, { replace: true }),
   }
@@ -233,14 +233,20 @@ function useOpened() {
 function OpenListing({
   id,
   known,
+  save,
   ...props
-}: { id: number; known: Listing | undefined } & Omit<
-  Parameters<typeof EditListing>[0],
-  'listing'
->) {
+}: {
+  id: string
+  known: Listing | undefined
+  save: (id: number, changes: object) => Promise<void>
+} & Omit<Parameters<typeof EditListing>[0], 'listing' | 'save'>) {
   const query = useListing(id, known === undefined)
   const listing = known ?? query.data
-  if (listing) return <EditListing listing={listing} {...props} />
+  if (listing) {
+    return (
+      <EditListing listing={listing} save={(changes) => save(listing.id, changes)} {...props} />
+    )
+  }
   return (
     <Dialog title={`Listing ${id}`} onClose={props.onClose}>
       <Loaded query={query}>{() => null}</Loaded>

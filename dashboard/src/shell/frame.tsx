@@ -46,9 +46,11 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
   <PageErrors>
     <Suspense fallback={<Loading />}>
       <Switch>
-        {pages.map(({ path, Page }) => (
+        {pages.map(({ path, below, Page }) => (
           <Route key={path} path={path === '/' ? '/' : `${path}/*?`}>
-            <Page />
+            {({ '*': rest = '' }: { '*'?: string }) =>
+              rest === '' || below?.test(rest.replace(/\/$/, '')) ? <Page /> : <NoSuchPage />
+            }
           </Route>
         ))}
         <Route>

@@ -2,9 +2,11 @@ import type { ComponentType } from 'react'
 import type { IconName } from '../ui/icons.tsx'
 import { lazyComponent } from './lazy-component.tsx'
 
-/** A page of the navigation. It serves its path and everything below. */
+/** A page of the navigation. */
 export type Page = {
   path: string
+  /** The rest of the addresses below `path` that the page serves too. Any other address there leads to no page. */
+  below?: RegExp | undefined
   title: string
   icon: IconName
   Page: ComponentType
@@ -16,6 +18,7 @@ export function page(
   title: string,
   icon: IconName,
   load: () => Promise<{ default: ComponentType }>,
+  below?: RegExp,
 ): Page {
-  return { path, title, icon, Page: lazyComponent(load) }
+  return { path, below, title, icon, Page: lazyComponent(load) }
 }

@@ -195,6 +195,70 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect(await page.getByLabel('Name').inputValue()).toBe('Letter')
   })
 
+  it('an address that leads to nothing says so, on every page and tab', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /status of 404/,
+    })
+    for (const path of [
+      ...['nothing', 'nothing/at/all', 'overview', 'orders/abc', 'orders/7/x', 'orders/disputes/7'],
+      ...['listings/abc', 'listings/999999', 'listings/new/x', 'payouts/foo', 'payouts/7/x'],
+      ...['payouts/statements/2026-11', 'keys/foo', 'keys/new/x', 'webhooks/foo', 'webhooks/1'],
+      ...['webhooks/deliveries/abc', 'settings/foo', 'settings/shipping/1'],
+    ]) {
+      await page.goto(`${app.address}/dashboard/${path}`)
+      await heading(page, 'There is no such page')
+      expect(await page.getByRole('navigation').count(), path).toBe(1)
+    }
+    await expectAccessible(page)
+    await page.goto(`${app.address}/dashboard/listings?listing=abc`)
+    await page
+      .getByRole('dialog', { name: 'Listing abc' })
+      .getByText('This doesn’t exist')
+      .waitFor()
+  })
+
+  it('every address of the dashboard leads to its page and tab', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /status of 404/,
+    })
+    const addresses: [path: string, title: string, tab?: string][] = [
+      ['orders', 'Orders', 'Orders'],
+      ['orders/', 'Orders'],
+      ['orders/disputes', 'Orders', 'Disputes'],
+      ['orders/reviews', 'Orders', 'Reviews'],
+      ['listings?listing=', 'Listings'],
+      ['listings/new', 'Add listing'],
+      ['listings/import', 'Import listings'],
+      ['payouts', 'Payouts', 'Payouts'],
+      ['payouts/statements?month=2026-10', 'Payouts', 'Statements'],
+      ['payouts/statements/', 'Payouts'],
+      ['payouts/setup', 'Payouts', 'Bank account'],
+      ['payouts/7', 'Payout'],
+      ['keys', 'Keys', 'API keys'],
+      ['keys/new', 'Keys'],
+      ['keys/programs', 'Keys', 'Connected programs'],
+      ['keys/sessions', 'Keys', 'Sessions'],
+      ['webhooks', 'Webhooks', 'Endpoints'],
+      ['webhooks/deliveries?event=order.created', 'Webhooks', 'Deliveries'],
+      ['webhooks/deliveries/7', 'Delivery #7'],
+      ['webhooks/signature', 'Webhooks', 'Signature checker'],
+      ['settings', 'Settings', 'Shop'],
+      ['settings/shipping', 'Settings', 'Shipping options'],
+      ['settings/sign-in', 'Settings', 'E-mail and password'],
+    ]
+    for (const [path, title, tab] of addresses) {
+      await page.goto(`${app.address}/dashboard/${path}`)
+      await page
+        .locator('h1')
+        .filter({ hasText: new RegExp(`^${title}$`) })
+        .waitFor()
+      if (!tab) continue
+      expect(await page.locator('.tabs [aria-current]').textContent(), path).toBe(tab)
+    }
+  })
+
   it('the first page stays within its budget of script and style', async () => {
     const { directory } = dashboardBuild()
     const page = await app.open('/dashboard', { member: await app.member() })
