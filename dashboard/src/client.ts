@@ -1,6 +1,7 @@
 import { DASHBOARD, SERVICE } from './base.ts'
 import { connection } from './connection.ts'
 import { session } from './session.ts'
+import { unsavedInput } from './shell/ask-before-leaving.ts'
 
 /** The error of a response, with the envelope's content. */
 export class ApiError extends Error {
@@ -170,9 +171,9 @@ const fieldsOf = (fields: unknown): Record<string, string[]> =>
 /** The message of a save that was refused because the session has ended. */
 export const SESSION_ENDED = 'Your session has ended. Sign in in another tab, then save again.'
 
-/** Leaves for the sign-in page, which returns here. A save stays with its input, and so does all that follows it. */
+/** Leaves for the sign-in page, which returns here. Unsaved input keeps the page, and so does all that follows it. */
 function signIn(isSave: boolean): void {
-  if (isSave) {
+  if (isSave || unsavedInput().length > 0) {
     session.is('ended')
     throw new ApiError(401, 'authentication_error', SESSION_ENDED, {})
   }

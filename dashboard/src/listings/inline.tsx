@@ -63,6 +63,7 @@ export function InlineInput({
         aria-label={label}
         aria-invalid={message ? true : undefined}
         aria-describedby={message ? id : undefined}
+        data-unsaved={message ? true : undefined}
         inputMode={inputMode}
         autoComplete="off"
         value={draft ?? value}

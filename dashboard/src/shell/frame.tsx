@@ -7,6 +7,7 @@ import { Icon } from '../ui/icons.tsx'
 import { NoSuchPage } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
+import { askBeforeLeaving } from './ask-before-leaving.ts'
 import { keepFocus } from './keep-focus.ts'
 import type { Page } from './lazy-page.ts'
 import { Navigation, type NavigationProps } from './navigation.tsx'
@@ -24,6 +25,7 @@ type FrameProps = Omit<NavigationProps, 'search'> & {
 /** The frame of all pages: navigation, banners, messages. */
 export function Frame({ isSandbox = false, content, search, ...navigation }: FrameProps) {
   useEffect(keepFocus, [])
+  useEffect(askBeforeLeaving, [])
   return (
     <div className="shell">
       <a className="skip" href="#main">

@@ -16,12 +16,13 @@ type FormProps = {
 const NO_FIELDS = {}
 
 /**
- * A form that keeps its input until a save has succeeded. A field shows the service's messages for its `name`. Messages
- * for names that the form doesn't have appear above it, so that none is lost.
+ * A form that keeps its input until a save has succeeded, and asks before the page is left with it. A field shows the
+ * service's messages for its `name`. Messages for names that the form doesn't have appear above it, so that none is lost.
  */
 export function Form({ children, onSubmit, actions, label }: FormProps) {
   const form = useRef<HTMLFormElement>(null)
   const [isSaving, setIsSaving] = useState(false)
+  const [isUnsaved, setIsUnsaved] = useState(false)
   const [error, setError] = useState<Error>()
   const [general, setGeneral] = useState<string[]>([])
   const fields = error instanceof ApiError ? error.fields : NO_FIELDS
@@ -38,11 +39,14 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
     // Enter in a field submits again while a save is under way.
     if (isSaving) return
     setIsSaving(true)
+    // Before the save, because it may lead to another page.
+    setIsUnsaved(false)
     try {
       await onSubmit(new FormData(event.currentTarget))
       setError(undefined)
     } catch (thrown) {
       setError(thrown as Error)
+      setIsUnsaved(isUnsaved)
     } finally {
       setIsSaving(false)
     }
@@ -56,6 +60,9 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
       // A message stays at its field until the field changes, and never prevents another attempt.
       validationBehavior="aria"
       validationErrors={fields}
+      data-unsaved={isUnsaved || undefined}
+      // React Aria passes it on, but its type lacks it.
+      {...{ onChange: () => setIsUnsaved(true) }}
       onSubmit={submit}
     >
       <FormErrors messages={general} />

@@ -184,6 +184,76 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect((await again.get('/dashboard/api/me')).body.data.account.shop_name).toBe('Misty’s Cards')
   })
 
+  it('a page with input that is not saved is left only after a question, also with Back', async () => {
+    const page = await app.open('/dashboard/settings/sign-in', {
+      member: await app.member(),
+      expects: /ERR_INTERNET_DISCONNECTED/,
+    })
+    const questions: string[] = []
+    let isLeft = false
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.type())
+      return isLeft ? dialog.accept() : dialog.dismiss()
+    })
+    const name = page.getByLabel('Name')
+    const isThere = () => page.getByRole('button', { name: 'Save shop' }).waitFor()
+    await page.getByRole('link', { name: 'Shop', exact: true }).click()
+    await isThere()
+    await page.context().setOffline(true)
+    await page.getByText('The connection to the service is lost.').waitFor()
+    await name.fill('Misty’s Cards')
+    await page.getByRole('button', { name: 'Save shop' }).click()
+    await page.getByRole('form').getByRole('alert').getByText(/./).waitFor()
+    for (const leave of [
+      () => page.getByRole('link', { name: 'Payouts' }).click(),
+      () => page.getByRole('link', { name: 'E-mail and password' }).click(),
+      () => page.evaluate('history.back()'),
+    ]) {
+      questions.length = 0
+      await leave()
+      await expect.poll(() => questions).toEqual(['confirm'])
+      await isThere()
+      expect(await name.inputValue()).toBe('Misty’s Cards')
+      expect(new URL(page.url()).pathname).toBe('/dashboard/settings')
+    }
+
+    await page.context().setOffline(false)
+    await page.getByText('The connection to the service is lost.').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Save shop' }).click()
+    await page.getByText('The shop was saved.').waitFor()
+    questions.length = 0
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await heading(page, 'Payouts')
+    await page.goBack()
+    await isThere()
+    expect(await name.inputValue()).toBe('Misty’s Cards')
+    expect(questions).toEqual([])
+
+    await name.fill('Brock’s Cards')
+    await page.close({ runBeforeUnload: true })
+    await expect.poll(() => questions).toEqual(['beforeunload'])
+    isLeft = true
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await heading(page, 'Payouts')
+    await page.goBack()
+    await isThere()
+    expect(await name.inputValue()).toBe('Misty’s Cards')
+  })
+
+  it('a read that finds that the session has ended keeps input that is not saved', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/settings', { member, expects: /401/ })
+    await page.getByLabel('Name').fill('Misty’s Cards')
+    await endSession(app.ctx, member.cookie.slice(member.cookie.indexOf('=') + 1))
+    await page.keyboard.press('Control+K')
+    await page.getByRole('dialog', { name: 'Search' }).waitFor()
+    await page.keyboard.type('charizard')
+    await page.getByText('Your session has ended.').first().waitFor({ state: 'attached' })
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Name').inputValue()).toBe('Misty’s Cards')
+  })
+
   it('a shipping option whose session has ended keeps its input', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings/shipping', { member, expects: /401/ })
