@@ -16,6 +16,7 @@ import {
   accessProblem,
   checkedScopes,
   decisionButtons,
+  type Rejected,
   requireMember,
   scopeFields,
   shopOf,
@@ -82,7 +83,7 @@ export function authorizationHandlers(ctx: Service) {
       const scopes = checkedScopes(fields, step.scopes)
       if (isAllowed && scopes.length === 0) {
         const message = 'Choose at least one permission, or refuse.'
-        return sendConsent(request, reply.code(422), step, shop, message)
+        return sendConsent(request, reply.code(422), step, shop, { message, checked: scopes })
       }
       const decision = isAllowed ? scopes : undefined
       const code = await decideStep(ctx, member, uidOf(request), decision, request.id)
@@ -180,14 +181,14 @@ function sendConsent(
   reply: FastifyReply,
   { clientName, documentHost, host, isLocal, scopes }: AuthorizationRequest,
   shop: Awaited<ReturnType<typeof shopOf>>,
-  message?: string,
+  rejected?: Rejected,
 ) {
   const refusal = accessProblem(shop.apiAccess)
   return sendForm(request, reply, {
     title: `Allow ${clientName}?`,
     // A browser would apply form-action to the redirect to the program, and to the redirects that follow.
     policy: { 'form-action': null },
-    main: html`${problem(message)}
+    main: html`${problem(rejected?.message)}
 <p><strong>${clientName}</strong> wants to act for your shop <strong>${shop.name}</strong>.</p>
 <p>Your browser then goes back to <strong>${host}</strong>.</p>
 ${documentHost !== null && html`<p>The program is published by <strong>${documentHost}</strong>.</p>`}
@@ -196,7 +197,7 @@ ${isLocal && html`<p class="problem">It runs on your computer, where any program
 <form method="post" action="${rootOf(request)}/oauth/step/${uidOf(request)}">
 ${
   refusal === undefined
-    ? html`${scopeFields(scopes)}
+    ? html`${scopeFields(scopes, rejected?.checked)}
 ${decisionButtons}`
     : html`<p class="problem">${refusal}</p>
 <button name="decision" value="refuse">Go back</button>`

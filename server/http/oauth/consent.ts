@@ -21,11 +21,16 @@ const LABELS: Record<Scope, string> = {
   'webhooks:manage': 'See and change your webhooks',
 }
 
-/** A checkbox for each scope, checked. */
-export const scopeFields = (scopes: readonly Scope[]) => html`<fieldset>
+/** A form that is shown again, with the checkboxes as they were sent. */
+export type Rejected = { message: string; checked: readonly Scope[] }
+
+/** A checkbox for each scope. */
+export const scopeFields = (scopes: readonly Scope[], checked = scopes) => html`<fieldset>
 <legend>It may</legend>
 ${scopes.map(
-  (scope) => html`<label class="choice"><input type="checkbox" name="${scope}" checked>
+  (
+    scope,
+  ) => html`<label class="choice"><input type="checkbox" name="${scope}"${checked.includes(scope) && html` checked`}>
 <span>${LABELS[scope]}</span></label>
 `,
 )}

@@ -22,6 +22,7 @@ import {
   accessProblem,
   checkedScopes,
   decisionButtons,
+  type Rejected,
   requireMember,
   scopeFields,
   shopOf,
@@ -53,7 +54,7 @@ export function deviceHandlers(ctx: Service) {
     reply: FastifyReply,
     member: SignedInMember,
     userCode: string,
-    message?: string,
+    rejected?: Rejected,
   ) {
     const device = await tryCode(member, userCode)
     if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
@@ -61,14 +62,14 @@ export function deviceHandlers(ctx: Service) {
     const refusal = accessProblem(shop.apiAccess)
     return sendForm(request, reply, {
       title: `Allow the command line?`,
-      main: html`${problem(message)}
+      main: html`${problem(rejected?.message)}
 <p>A terminal that shows the code <strong class="code">${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
 <p class="problem">Allow it only if you have just started “cardstall login” yourself.</p>
 <form method="post" action="${rootOf(request)}/device">
 <input type="hidden" name="user_code" value="${userCode}">
 ${
   refusal === undefined
-    ? html`${scopeFields(device.scopes)}
+    ? html`${scopeFields(device.scopes, rejected?.checked)}
 ${decisionButtons}`
     : html`<p class="problem">${refusal}</p>
 <button name="decision" value="refuse">Refuse</button>`
@@ -117,14 +118,15 @@ ${decisionButtons}`
       const device = await tryCode(member, userCode)
       if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
       const { apiAccess } = await shopOf(ctx, member)
+      const scopes = checkedScopes(fields, device.scopes)
+      const reject = (message: string) =>
+        sendConsent(request, reply.code(422), member, userCode, { message, checked: scopes })
       if (fields.decision !== 'allow' && fields.decision !== 'refuse') {
-        return sendConsent(request, reply.code(422), member, userCode, 'Choose Allow or Refuse.')
+        return reject('Choose Allow or Refuse.')
       }
       const isAllowed = fields.decision === 'allow' && apiAccess === 'enabled'
-      const scopes = checkedScopes(fields, device.scopes)
       if (isAllowed && scopes.length === 0) {
-        const message = 'Choose at least one permission, or refuse.'
-        return sendConsent(request, reply.code(422), member, userCode, message)
+        return reject('Choose at least one permission, or refuse.')
       }
       const decision = isAllowed ? scopes : undefined
       if (!(await decideDevice(ctx, member, userCode, decision, request.id))) {

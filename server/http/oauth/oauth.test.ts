@@ -128,6 +128,25 @@ describe('signing in through a program', () => {
     expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
   })
 
+  it('allowing nothing shows the consent again with a message and the checkboxes as they were sent', async () => {
+    const member = await app.member()
+    const step = await openStep(member, await register(app))
+    expect((await member.get(step)).text.match(/type="checkbox"[^>]* checked>/g)).toHaveLength(6)
+    const { user_code } = (await startDevice(app)).body
+    for (const refused of [
+      await member.post(step, form({ decision: 'allow' })),
+      await member.post('/device', form({ user_code, decision: 'allow' })),
+    ]) {
+      expect(refused.status).toBe(422)
+      expect(refused.text).toContain('Choose at least one permission, or refuse.')
+      expect(refused.text.match(/type="checkbox"/g)).toHaveLength(6)
+      expect(refused.text).not.toContain(' checked')
+    }
+    const undecided = form({ user_code, 'orders:read': 'on' })
+    const { text } = await member.post('/device', undecided)
+    expect(text.match(/name="[\w:]+" checked/g)).toEqual(['name="orders:read" checked'])
+  })
+
   it('a shop without API access can only refuse', async () => {
     const member = await app.member()
     const account = `/operator/v1/accounts/${member.accountId}`
