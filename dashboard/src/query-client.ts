@@ -1,4 +1,4 @@
-import { QueryClient, type QueryKey } from '@tanstack/react-query'
+import { notifyManager, QueryClient, type QueryKey } from '@tanstack/react-query'
 import { ApiError, ConnectionError } from './client.ts'
 
 const MAX_RETRIES = 2
@@ -6,6 +6,10 @@ const MAX_RETRIES = 2
 /** Another attempt can help only if the service failed: the same request gets the same refusal. */
 const isWorthRetrying = (error: Error) =>
   error instanceof ConnectionError || (error instanceof ApiError && error.status >= 500)
+
+// A button whose write has begun refuses the next press. The default is a timeout, which the second press of a double click
+// can precede.
+notifyManager.setScheduler(queueMicrotask)
 
 export const queryClient = new QueryClient({
   defaultOptions: {

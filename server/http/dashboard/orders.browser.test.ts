@@ -209,6 +209,18 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('a double click on "Buy label" buys it with one request', async () => {
+    const { member, orders } = await shopWith(LABEL, 'Ash Ketchum')
+    const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
+    let requests = 0
+    page.on('request', (request) => {
+      if (request.method() === 'POST') requests++
+    })
+    await page.getByRole('button', { name: 'Buy label' }).dblclick()
+    await page.getByText('The label is ready.').first().waitFor()
+    expect(requests).toBe(1)
+  })
+
   it('the pick list and the packing slips are pages that print without scripts', async () => {
     const { member, orders } = await shopWith(PARCEL, 'Misty Waterflower')
     const page = await app.open(`/dashboard/api/orders/packing?orders=${orders[0]}&paper=a6`, {
