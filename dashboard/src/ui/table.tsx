@@ -229,7 +229,7 @@ const PageLink = ({
       {children}
     </Link>
   ) : (
-    <span className="button secondary small disabled" aria-hidden="true">
+    <button type="button" className="button secondary small" disabled>
       {children}
-    </span>
+    </button>
   )

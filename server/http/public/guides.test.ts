@@ -187,6 +187,14 @@ describe('Markdown', () => {
     ])
   })
 
+  it('a column of a guide without a name has no header cell', async () => {
+    const table = html('| | Lifetime |\n| --- | --- |\n| token | 1 h |')
+    expect(table).toContain('<td></td>\n<th>Lifetime</th>')
+    for (const guide of ['oauth', 'agents', 'sign-in', 'specification']) {
+      expect((await visit(`/docs/guides/${guide}`)).text, guide).not.toMatch(/<th[^>]*><\/th>/)
+    }
+  })
+
   it('a Mermaid state diagram is shown as a table of its transitions', () => {
     const diagram = '```mermaid\nstateDiagram-v2\n  [*] --> a: go\n  a --> [*]\n```'
     expect(html(diagram)).toContain(

@@ -40,6 +40,11 @@ export function renderMarkdown(
       table(token) {
         return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`
       },
+      // The header of a column without a name is an empty cell: an empty <th> announces nothing.
+      tablecell(token) {
+        const cell = token.text === '' ? { ...token, header: false } : token
+        return Renderer.prototype.tablecell.call(this, cell)
+      },
     },
   })
   const html = marked.parse(text, { async: false })
