@@ -79,7 +79,7 @@ export function ListingsList() {
       align: 'end',
       cell: (listing) => (
         <InlineInput
-          label={`Price of ${nameOf(listing)}`}
+          label={`Price of ${rowName(listing)}`}
           value={listing.price.toFixed(2)}
           inputMode="decimal"
           onSave={async (text) => save(listing.id, { price: readNumber('price', text) })}
@@ -92,7 +92,7 @@ export function ListingsList() {
       align: 'end',
       cell: (listing) => (
         <InlineInput
-          label={`Stock of ${nameOf(listing)}`}
+          label={`Stock of ${rowName(listing)}`}
           value={String(listing.quantity)}
           inputMode="numeric"
           onSave={async (text) => save(listing.id, { quantity: readCount('quantity', text) })}
@@ -104,7 +104,7 @@ export function ListingsList() {
       header: 'Status',
       cell: (listing) => (
         <InlineStatus
-          label={`Status of ${nameOf(listing)}`}
+          label={`Status of ${rowName(listing)}`}
           status={listing.status}
           onSave={(status) => save(listing.id, { status })}
         />
@@ -120,7 +120,7 @@ export function ListingsList() {
           size="small"
           look="quiet"
           icon="edit"
-          aria-label={`Edit ${nameOf(listing)}`}
+          aria-label={`Edit ${rowName(listing)}`}
           onPress={() => open(listing.id)}
         >
           Edit
@@ -189,7 +189,7 @@ export function ListingsList() {
                 columns={columns}
                 rows={data}
                 keyOf={({ id }) => id}
-                nameOf={nameOf}
+                nameOf={rowName}
                 selection={selection}
               />
               <Pagination meta={meta} noun="listings" />
@@ -279,3 +279,7 @@ const traitsOf = ({ condition, graded, language, printing }: Listing) => [
   language,
   printing === 'standard' ? undefined : printing.replaceAll('_', ' '),
 ]
+
+/** The name of a row for screen readers. A card can have several listings, even with the same traits. */
+const rowName = (listing: Listing) =>
+  [nameOf(listing), ...traitsOf(listing), `listing ${listing.id}`].filter(Boolean).join(', ')

@@ -222,11 +222,37 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     TIMEOUT_MS,
   )
 
+  it('each control of a row has a name that no other row has', async () => {
+    const { seller, member } = await openShop()
+    const ids = await list(
+      seller,
+      ...[cardItem({}), cardItem({}), cardItem({ condition: 'LP' }), productItem()],
+    )
+    const page = await app.open('/dashboard/listings', { member })
+    for (const [role, name] of [
+      ['checkbox', 'Select'],
+      ['textbox', 'Price of'],
+      ['textbox', 'Stock of'],
+      ['combobox', 'Status of'],
+      ['button', 'Edit'],
+    ] as const) {
+      await page
+        .getByRole(role, { name: `${name} Charizard ex, NM, EN, listing ${ids[0]}`, exact: true })
+        .waitFor()
+      const controls = page.getByRole('row').getByRole(role, { name: new RegExp(`^${name} `) })
+      for (const id of ids) {
+        const ofRow = controls.and(page.getByRole(role, { name: new RegExp(`, listing ${id}$`) }))
+        expect(await ofRow.count(), `${name} ${id}`).toBe(1)
+      }
+    }
+  })
+
   it('Next and Previous lead through the listings of a search', async () => {
     const { seller, member } = await openShop()
     await list(seller, ...items(35), productItem())
     const page = await app.open('/dashboard/listings?q=charizard', { member })
     await page.getByText('1–30 of 35 listings').waitFor()
+    await expectAccessible(page)
     await page.getByRole('link', { name: 'Next' }).click()
     await page.getByText('31–35 of 35 listings').waitFor()
     expect(new URL(page.url()).pathname).toBe('/dashboard/listings')
