@@ -2,24 +2,29 @@ import { useId, useRef, useState } from 'react'
 import { ApiError } from '../client.ts'
 import { classes } from '../ui/classes.ts'
 
-type State = { message?: string; isSaving: boolean }
+type State = {
+  message?: string
+  isSaving: boolean
+  /** The last attempt that has ended failed. */
+  hasFailed: boolean
+}
 
 /** Saves with one attempt at a time. A failure keeps the input and shows its message. */
 function useSave() {
-  const [state, setState] = useState<State>({ isSaving: false })
+  const [state, setState] = useState<State>({ isSaving: false, hasFailed: false })
   const run = async (save: () => Promise<unknown>): Promise<boolean> => {
-    setState({ isSaving: true })
+    setState(({ hasFailed }) => ({ isSaving: true, hasFailed }))
     try {
       await save()
-      setState({ isSaving: false })
+      setState({ isSaving: false, hasFailed: false })
       return true
     } catch (error) {
       const fields = error instanceof ApiError ? Object.values(error.fields).flat() : []
-      setState({ isSaving: false, message: fields[0] ?? (error as Error).message })
+      setState({ isSaving: false, hasFailed: true, message: fields[0] ?? (error as Error).message })
       return false
     }
   }
-  return { ...state, run, forget: () => setState(({ isSaving }) => ({ isSaving })) }
+  return { ...state, run, forget: () => setState(({ message, ...rest }) => rest) }
 }
 
 /** A value in a table that is changed in place: Enter or leaving the field saves, Escape restores. */
@@ -39,7 +44,7 @@ export function InlineInput({
   /** The draft while a save is under way. */
   const typed = useRef(draft)
   const isAskedAgain = useRef(false)
-  const { isSaving, message, run, forget } = useSave()
+  const { isSaving, hasFailed, message, run, forget } = useSave()
   const change = (text: string | undefined) => {
     typed.current = text
     setDraft(text)
@@ -63,7 +68,7 @@ export function InlineInput({
         aria-label={label}
         aria-invalid={message ? true : undefined}
         aria-describedby={message ? id : undefined}
-        data-unsaved={message ? true : undefined}
+        data-unsaved={(hasFailed && draft !== undefined) || undefined}
         inputMode={inputMode}
         autoComplete="off"
         value={draft ?? value}

@@ -222,6 +222,38 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     TIMEOUT_MS,
   )
 
+  it('Back asks before it loses the input of a dialog or of a row, and Cancel doesn’t ask', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, cardItem())
+    const page = await app.open('/dashboard', { member, expects: /status of 422/ })
+    const questions: string[] = []
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message())
+      return dialog.dismiss()
+    })
+    await page.getByRole('link', { name: 'Listings', exact: true }).first().click()
+    const price = page.getByRole('textbox', { name: /^Price of/ })
+    await page.getByRole('button', { name: /^Edit/ }).click()
+    const reference = page.getByRole('textbox', { name: 'Reference' })
+    await reference.fill('SHELF 1')
+    await page.evaluate('history.back()')
+    await expect.poll(() => questions.length).toBe(1)
+    expect(await reference.inputValue()).toBe('SHELF 1')
+    await page.getByRole('button', { name: 'Close' }).click()
+    await reference.waitFor({ state: 'detached' })
+    expect(questions).toHaveLength(1)
+
+    await price.fill('0')
+    await price.press('Enter')
+    await page.getByText('The price field must be at least 0.01.').waitFor()
+    await page.getByRole('link', { name: 'Orders' }).click()
+    await expect.poll(() => questions.length).toBe(2)
+    expect(await price.inputValue()).toBe('0')
+    await price.press('Escape')
+    await page.getByRole('link', { name: 'Orders' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
+  })
+
   it('each control of a row has a name that no other row has', async () => {
     const { seller, member } = await openShop()
     const ids = await list(
