@@ -413,7 +413,7 @@ function errorResponse(type: ErrorType, { errorTexts, showsLimits }: ApiDescript
   const names: HeaderName[] = ['X-Request-Id']
   if (!UNREAD.has(type)) names.push('X-Ignored-Fields')
   if (type === 'authentication_error') names.push('WWW-Authenticate')
-  else if (showsLimits || type === 'rate_limited') names.push(...LIMIT_HEADERS)
+  if (showsLimits || type === 'rate_limited') names.push(...LIMIT_HEADERS)
   if (type === 'rate_limited' || type === 'service_unavailable') names.push('Retry-After')
   return {
     description: text.description,
