@@ -19,7 +19,7 @@ describe('parseJson', () => {
     const number = fc.integer({ max: 999_999_999_999_999 }).map((number) => number / 1000)
     const text = fc.string({ unit: 'binary' })
     fc.assert(
-      fc.property(fc.array(fc.oneof(number, text)), (values) => {
+      fc.property(fc.array(fc.oneof(number, text), { maxLength: 8 }), (values) => {
         const body = JSON.stringify({ values, long: '1234567890.1234567890' })
         expect(parseJson(body)).toEqual(JSON.parse(body))
       }),
