@@ -683,7 +683,6 @@ create table payouts (
   constraint payouts_amount_cents_check CHECK (amount_cents >= 0),
   constraint payouts_deducted_cents_check CHECK (deducted_cents >= 0),
   constraint payouts_failed_why CHECK (state <> 'failed'::text OR reason IS NOT NULL),
-  constraint payouts_one_per_slice UNIQUE (slice_id),
   constraint payouts_paid_when CHECK ((state = 'paid'::text) = (paid_at IS NOT NULL)),
   constraint payouts_posting_id_fkey FOREIGN KEY (posting_id) REFERENCES postings(id),
   constraint payouts_reference UNIQUE (reference),
@@ -694,7 +693,9 @@ create table payouts (
 CREATE INDEX payouts_account ON public.payouts USING btree (account_id, id);
 CREATE INDEX payouts_failed ON public.payouts USING btree (account_id) WHERE (state = 'failed'::text);
 CREATE INDEX payouts_sent ON public.payouts USING btree (account_id, sent_at) WHERE (sent_at IS NOT NULL);
+CREATE INDEX payouts_slice ON public.payouts USING btree (slice_id, id);
 CREATE INDEX payouts_state ON public.payouts USING btree (state, id);
+CREATE UNIQUE INDEX payouts_one_due_per_slice ON public.payouts USING btree (slice_id) WHERE (state = 'due'::text);
 
 create table photos (
   id bigint generated always as identity not null,

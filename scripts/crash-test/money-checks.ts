@@ -63,17 +63,21 @@ const CHECKS: Check[] = [
   {
     rule: 'The balance of a completed slice is its payout that is not sent, less what the seller owes',
     find: (db) => db`
-      select s.slice_key, sum(p.seller_cents)::bigint as cents, coalesce(max(d.amount_cents), 0) as due
+      select s.slice_key, sum(p.seller_cents)::bigint as cents, unsent.cents as due
       from slices s
       join postings p on p.slice_id = s.id
-      left join payouts d on d.slice_id = s.id and d.state in ('due', 'failed')
+      cross join lateral (
+        select coalesce(sum(amount_cents), 0)::bigint as cents
+        from payouts
+        where slice_id = s.id and state in ('due', 'failed')
+      ) unsent
       where
         not exists (
           select from orders o
           where o.slice_id = s.id and o.status in ('pending', 'shipped', 'disputed')
         )
-      group by s.id
-      having sum(p.seller_cents) <> coalesce(max(d.amount_cents), 0) - s.owed_cents
+      group by s.id, unsent.cents
+      having sum(p.seller_cents) <> unsent.cents - s.owed_cents
     `,
   },
   {
@@ -90,20 +94,22 @@ const CHECKS: Check[] = [
     `,
   },
   {
-    rule: 'A payout was transferred once, and once more after each failure; a run’s sums are those of its transfers',
+    rule: 'The payouts of a slice were transferred once, and once more after each failure; a run’s sums are those of its transfers',
     find: (db) => db`
-      select p.id as payout_id, p.state, count(t.run_id)::int as transfers, max(failed.times) as failures
+      select p.slice_id, 'payout', sum(transferred.times)::int as transfers, max(failed.times) as failures
       from payouts p
-      left join payout_transfers t on t.payout_id = p.id
+      cross join lateral (
+        select count(*)::int as times from payout_transfers where payout_id = p.id
+      ) transferred
       cross join lateral (
         select count(*)::int as times
         from postings
         where slice_id = p.slice_id and kind = 'payout_failed'
       ) failed
-      group by p.id
+      group by p.slice_id
       having
-        count(t.run_id) - max(failed.times)
-        <> case when p.state in ('sent', 'paid') and p.amount_cents > 0 then 1 else 0 end
+        sum(transferred.times) - max(failed.times)
+        <> count(*) filter (where p.state in ('sent', 'paid') and p.amount_cents > 0)
       union all
       select r.id, 'run', r.count, count(t.run_id)::int
       from payout_runs r

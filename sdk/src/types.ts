@@ -2077,7 +2077,7 @@ export interface PayoutLine {
    */
   commission: number
   /**
-   * Refunds that the seller bears; negative for one that was deducted from another payout before this one failed
+   * Refunds that the seller bears, and what another payout of the slice has paid; negative for what was deducted from another payout before
    */
   refunds: number
   /**

@@ -165,6 +165,87 @@ describe('a payout run', () => {
     expect(payout.lines.at(-1)).toMatchObject({ order_id: null, refunds: 4 })
   })
 
+  describe('a credit', () => {
+    /** A slice whose refund of 100 was deducted from another payout before its row is cancelled: the seller gets 5. */
+    async function credited() {
+      const seller = await openShop(app)
+      const listings = await list(seller, cardItem({ price: 100 }), cardItem({ price: 100 }))
+      const sale = await buy(
+        app,
+        listings.map((id) => [id, 1]),
+      )
+      await ship(seller, sale.orderIds[0]!, { tracking_code: 'CODE' })
+      for (const order of sale.orderIds) await act(app, order, 'receive')
+      expect((await run()).total).toBe(196.95)
+      await app.operator.post(`/operator/v1/orders/${sale.orderIds[1]}/refund`, {
+        payload: { amount: 100, reason: 'A scratch' },
+      })
+      await received(seller, 300)
+      expect((await run()).total).toBe(191.95)
+      await act(app, sale.orderIds[1]!, 'dispute')
+      await act(app, sale.orderIds[1]!, 'resolve', { in_favour_of: 'buyer' })
+      return { seller, orderIds: sale.orderIds, sliceKey: sale.sliceKey }
+    }
+    const fail = (id: number) =>
+      app.operator.post(`/operator/v1/payouts/${id}/failed`, { payload: { reason: 'Closed' } })
+    const stateOf = async (seller: Seller) =>
+      (await payoutsOf(seller)).map(
+        ({ state, amount }: { state: string; amount: number }) => `${state} ${amount}`,
+      )
+
+    it('commission that comes back after the refund was deducted is paid by another payout of the slice', async () => {
+      const { seller, sliceKey } = await credited()
+      const [credit, , first] = await payoutsOf(seller)
+      expect(credit).toMatchObject({
+        slice_key: sliceKey,
+        state: 'due',
+        amount: 5,
+        lines: [{ order_id: null, gross: 0, commission: 0, refunds: -5, shipping: 0 }],
+      })
+      expect(first).toMatchObject({ slice_key: sliceKey, state: 'sent', amount: 196.95 })
+      expect(first.lines).toHaveLength(3)
+      expect(await run()).toMatchObject({ count: 1, total: 5 })
+      expect((await balances())[`seller:${seller.accountId}`]).toBe(0)
+      expect((await run()).count).toBe(0)
+    })
+
+    it('a refund before the run is taken out of it, and what exceeds it is owed', async () => {
+      const { seller, orderIds } = await credited()
+      const refund = (amount: number) =>
+        app.operator.post(`/operator/v1/orders/${orderIds[0]}/refund`, {
+          payload: { amount, reason: 'A scratch' },
+        })
+      await refund(2)
+      expect((await stateOf(seller))[0]).toBe('due 3')
+      await refund(10)
+      expect(await stateOf(seller)).toEqual(['sent 191.95', 'sent 196.95'])
+      expect((await balances())[`seller:${seller.accountId}`]).toBe(-700)
+    })
+
+    it('if the first payout of the slice fails as well, it has the whole amount', async () => {
+      const { seller } = await credited()
+      const [, , first] = await payoutsOf(seller)
+      await fail(first.id)
+      expect(await stateOf(seller)).toEqual(['sent 191.95', 'failed 201.95'])
+      await enterBankAccount(seller)
+      expect(await run()).toMatchObject({ count: 1, total: 201.95 })
+      expect((await balances())[`seller:${seller.accountId}`]).toBe(0)
+    })
+
+    it('each transfer is repeated once, whichever of the payouts fails first', async () => {
+      const { seller } = await credited()
+      await run()
+      const [credit, , first] = await payoutsOf(seller)
+      await fail(credit.id)
+      await fail(first.id)
+      expect(await stateOf(seller)).toEqual(['failed 0', 'sent 191.95', 'failed 201.95'])
+      await enterBankAccount(seller)
+      expect(await stateOf(seller)).toEqual(['failed 0', 'sent 191.95', 'due 201.95'])
+      expect(await run()).toMatchObject({ count: 1, total: 201.95 })
+      expect((await balances())[`seller:${seller.accountId}`]).toBe(0)
+    })
+  })
+
   it('a debt larger than the next payout leaves nothing to transfer, and its rest stays owed', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 50)

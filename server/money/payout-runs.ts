@@ -194,7 +194,7 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
   const { db } = tx
   await postPayouts(
     tx,
-    due.map(({ sliceId }) => sliceId),
+    due.map(({ id }) => id),
   )
   const debts = await db<{ sliceId: number; accountId: number; cents: number }[]>`
     select id as "sliceId", account_id as "accountId", owed_cents as cents

@@ -27,7 +27,7 @@ export type PayoutLine = {
   orderId: number | null
   grossCents: number
   commissionCents: number
-  /** Refunds that the seller bears; negative for one that was deducted from another payout already. */
+  /** Refunds that the seller bears, and what another payout of the slice paid; negative for what was deducted already. */
   refundsCents: number
   shippingCents: number
 }

@@ -11,11 +11,17 @@ import type { Payout, PayoutLine, PayoutState } from './payout.ts'
 const USED_UP =
   'The bank returned the transfer, and refunds used up the amount before the next one.'
 
+/** The reason of a payout whose transfer failed before that of an earlier payout of the slice did. */
+const MOVED =
+  'The bank returned the transfer, and an earlier payout of the order contains the amount now.'
+
 /**
  * Brings the payouts of these slices up to date with the ledger. A slice whose rows are all received or cancelled gets
  * its payout, if the seller earned anything. The amount of a payout follows the ledger until it is sent. A refund after
- * that makes the slice owe, and the next run deducts the debt from the seller's other payouts. A payout of which nothing is
- * left is deleted, unless a transfer of it has failed: that is part of the bank's history, so the payout has failed.
+ * that makes the slice owe, and the next run deducts the debt from the seller's other payouts. If the slice is owed again
+ * after that, another payout follows. Of several payouts that are not sent, the first has the whole amount. A payout of
+ * which nothing is left is deleted, unless a transfer of it has failed: that is part of the bank's history, so the payout
+ * has failed.
  *
  * The caller holds the locks of the slices.
  */
@@ -26,7 +32,6 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
         p.slice_id,
         p.account_id,
         sum(p.seller_cents)::bigint as cents,
-        bool_or(p.kind = 'payout') as was_sent,
         not exists (
           select from orders o
           where o.slice_id = p.slice_id and o.status in ('pending', 'shipped', 'disputed')
@@ -35,37 +40,52 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
       where p.slice_id = any(${sliceIds}::bigint[])
       group by p.slice_id, p.account_id
     ),
+    unsent as (
+      select p.*, case when p.is_first then greatest(settled.cents, 0) else 0 end as cents
+      from settled
+      join (
+        select
+          id,
+          slice_id,
+          row_number() over (partition by slice_id order by id) = 1 as is_first,
+          exists (select from payout_transfers where payout_id = payouts.id) as was_sent
+        from payouts
+        where
+          slice_id = any(${sliceIds}::bigint[])
+          and (state = 'due' or state = 'failed' and amount_cents > 0)
+      ) p on p.slice_id = settled.slice_id
+    ),
     created as (
       insert into payouts (account_id, slice_id, amount_cents, created_at)
       select account_id, slice_id, cents, ${now()}
       from settled
-      where is_complete and cents > 0
+      where
+        is_complete and cents > 0
+        and not exists (select from unsent where unsent.slice_id = settled.slice_id)
       order by slice_id
-      on conflict (slice_id) do nothing
     ),
     changed as (
       update payouts p
-      set amount_cents = greatest(settled.cents, 0)
-      from settled
+      set amount_cents = unsent.cents
+      from unsent
       where
-        p.slice_id = settled.slice_id
-        and p.state in ('due', 'failed')
-        and (p.state = 'failed' or settled.cents > 0)
-        and p.amount_cents <> greatest(settled.cents, 0)
+        p.id = unsent.id
+        and (p.state = 'failed' or unsent.cents > 0)
+        and p.amount_cents <> unsent.cents
     ),
     used_up as (
       update payouts p
-      set state = 'failed', reason = ${USED_UP}, amount_cents = 0
-      from settled
-      where
-        p.slice_id = settled.slice_id and p.state = 'due' and settled.cents <= 0 and settled.was_sent
+      set
+        state = 'failed',
+        reason = case when unsent.is_first then ${USED_UP} else ${MOVED} end,
+        amount_cents = 0
+      from unsent
+      where p.id = unsent.id and p.state = 'due' and unsent.cents = 0 and unsent.was_sent
     ),
     emptied as (
       delete from payouts p
-      using settled
-      where
-        p.slice_id = settled.slice_id and p.state = 'due' and settled.cents <= 0
-        and not settled.was_sent
+      using unsent
+      where p.id = unsent.id and p.state = 'due' and unsent.cents = 0 and not unsent.was_sent
     )
     update slices s
     set owed_cents = greatest(-settled.cents, 0)
@@ -113,7 +133,7 @@ export const payoutNotFound = () => notFound('There is no such payout.')
 async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
   const { db } = ctx
   const [payouts, lines] = await Promise.all([
-    db<(Omit<Payout, 'lines'> & { deductedCents: number; owedCents: number })[]>`
+    db<(Omit<Payout, 'lines'> & { deductedCents: number; owedCents: number; isOnly: boolean })[]>`
       select
         p.id,
         p.account_id as "accountId",
@@ -121,6 +141,10 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
         p.amount_cents as "amountCents",
         p.deducted_cents as "deductedCents",
         case when p.state = 'failed' then s.owed_cents else 0 end as "owedCents",
+        not exists (
+          select from payouts other
+          where other.slice_id = p.slice_id and other.id <> p.id
+        ) as "isOnly",
         case when held.reason is null then p.state else 'held' end as state,
         coalesce(held.reason, p.reason) as reason,
         p.state = 'due' and p.reason is not null as "isToCheck",
@@ -155,23 +179,42 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
         p.id = any(${ids}::bigint[])
         and e.kind not in ('payout', 'payout_failed')
         and (p.posting_id is null or p.state = 'failed' or e.id < p.posting_id)
+        -- The lines of a slice are those of its first payout.
+        and not exists (
+          select from payouts earlier
+          where earlier.slice_id = p.slice_id and earlier.id < p.id
+        )
       group by p.id, e.order_id, e.kind = 'recovery'
       order by e.order_id, e.kind = 'recovery'
     `,
   ])
   const byPayout = Map.groupBy(lines, ({ id }) => id)
-  return payouts.map(({ deductedCents, owedCents, ...payout }) => ({
-    ...payout,
-    lines: [
-      ...(byPayout.get(payout.id) ?? [])
-        .map(lineOf)
-        .filter((line) => line.orderId !== null || line.shippingCents + line.refundsCents !== 0),
-      ...(deductedCents > 0 ? [{ ...NO_LINE, refundsCents: deductedCents }] : []),
-      // Refunds after the failure exceed the payout: another one pays for the rest.
-      ...(owedCents > 0 ? [{ ...NO_LINE, refundsCents: -owedCents }] : []),
-    ],
-  }))
+  return payouts.map(({ deductedCents, owedCents, isOnly, ...payout }) => {
+    const earned = (byPayout.get(payout.id) ?? [])
+      .map(lineOf)
+      .filter((line) => line.orderId !== null || line.shippingCents + line.refundsCents !== 0)
+    // Refunds after the failure exceed the payout: another one pays for the rest. With several payouts of the slice, the
+    // line is the part that the others paid, or what is paid back after it was deducted.
+    const elsewhere = isOnly ? -owedCents : totalOf(earned) - deductedCents - payout.amountCents
+    return {
+      ...payout,
+      lines: [
+        ...earned,
+        ...[deductedCents, elsewhere]
+          .filter((cents) => cents !== 0)
+          .map((refundsCents) => ({ ...NO_LINE, refundsCents })),
+      ],
+    }
+  })
 }
+
+/** The sum of the lines: what the seller gets for them. */
+const totalOf = (lines: PayoutLine[]): number =>
+  lines.reduce(
+    (sum, { grossCents, commissionCents, refundsCents, shippingCents }) =>
+      sum + grossCents - commissionCents - refundsCents + shippingCents,
+    0,
+  )
 
 const NO_LINE = {
   orderId: null,
@@ -230,7 +273,7 @@ export const markPaid = (ctx: Context, id: number, reference?: string): Promise<
     const payout = await lockPayout(tx, id)
     requireReference(payout, reference)
     if (payout.state === 'due' && payout.reason !== null) {
-      await postPayouts(tx, [payout.sliceId])
+      await postPayouts(tx, [id])
     } else if (payout.state !== 'sent') throw stateConflict(payout, 'sent')
     await tx.db`
       update payouts set state = 'paid', paid_at = ${tx.now()}, reason = null where id = ${id}
@@ -347,8 +390,8 @@ function requireReference(payout: LockedPayout, reference: string | undefined): 
 const stateConflict = ({ state }: { state: string }, wanted: string) =>
   conflict(`The payout is ${state}; this requires it to be ${wanted}.`)
 
-/** Posts the transfers of the slices' payouts, and marks the payouts as sent. The caller holds the locks. */
-export async function postPayouts({ db, now }: Context, sliceIds: number[]): Promise<void> {
+/** Posts the transfers of payouts, and marks the payouts as sent. The caller holds the locks. */
+export async function postPayouts({ db, now }: Context, ids: number[]): Promise<void> {
   await db`
     with posted as (
       insert into postings (
@@ -356,13 +399,14 @@ export async function postPayouts({ db, now }: Context, sliceIds: number[]): Pro
       )
       select 'payout', account_id, slice_id, -amount_cents, amount_cents, ${now()}
       from payouts
-      where slice_id = any(${sliceIds}::bigint[])
+      where id = any(${ids}::bigint[])
       order by id
       returning id, slice_id
     )
     update payouts
     set state = 'sent', sent_at = ${now()}, posting_id = posted.id
     from posted
-    where payouts.slice_id = posted.slice_id
+    -- At most one payout of a slice is due.
+    where payouts.id = any(${ids}::bigint[]) and payouts.slice_id = posted.slice_id
   `
 }

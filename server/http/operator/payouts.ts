@@ -41,7 +41,7 @@ export const payoutRoutes =
           operationId: 'listPayouts',
           summary: 'List payouts',
           description:
-            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled. `held` payouts are due, but no run takes them; `reason` says why.',
+            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled; if a later cancellation returns commission that a refund had cost the seller, another one pays that. `held` payouts are due, but no run takes them; `reason` says why.',
           tags: ['Money'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),

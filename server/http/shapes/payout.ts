@@ -14,7 +14,7 @@ const PayoutLineSchema = component(
       gross: amount('Price × quantity'),
       commission: amount('Commission of the marketplace; 0 for a cancelled row'),
       refunds: amount(
-        'Refunds that the seller bears; negative for one that was deducted from another payout before this one failed',
+        'Refunds that the seller bears, and what another payout of the slice has paid; negative for what was deducted from another payout before',
       ),
       shipping: amount('Shipping that the buyer paid for an option of the seller'),
     },

@@ -27,7 +27,7 @@ export const ownPayoutRoutes =
           operationId: 'listPayouts',
           summary: 'List your payouts',
           description:
-            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled. `reason` says why a payout is held or failed.',
+            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled; if a later cancellation returns commission that a refund had cost you, another one pays that. `reason` says why a payout is held or failed.',
           tags: ['Money'],
           querystring: Type.Object({
             state: Type.Optional(OneOf(PAYOUT_STATES)),
