@@ -77,6 +77,19 @@ it('a review needs the receipt, is one per slice, and can be changed for 30 days
   expect((await review(order, { stars: 5 })).status).toBe(409)
 })
 
+it('a reply to a removed review is 404, also once the buyer is erased', async () => {
+  const shop = await openShop(app)
+  const order = await received(shop)
+  const { id } = (await review(order, { stars: 1, text: 'Bent' })).body.data
+  const remove = { payload: { reason: 'Spam' } }
+  await app.operator.delete(`/operator/v1/orders/${order}/review`, remove)
+  const reply = () => shop.post(`/tools/v1/reviews/${id}/reply`, { payload: { text: 'Sorry' } })
+  expect((await reply()).status).toBe(404)
+  const { email } = (await app.operator.get(`/operator/v1/orders/${order}`)).body.data.buyer
+  await app.operator.post('/operator/v1/buyers/erase', { payload: { email } })
+  expect((await reply()).status).toBe(404)
+})
+
 it('the rating is the mean of imported and own reviews to one decimal, whichever way they change', async () => {
   const shop = await openShop(app)
   await list(shop, cardItem())

@@ -92,7 +92,8 @@ export const removeReview = (ctx: Context, orderId: number, reason: string): Pro
 /**
  * The seller's public reply to a review; a further one replaces it.
  *
- * @throws not_found unless it is the account's, conflict if the buyer's data was erased: a reply addresses the buyer
+ * @throws not_found unless it is the account's and shown, conflict if the buyer's data was erased: a reply addresses the
+ *   buyer
  */
 export const replyToReview = (
   ctx: Context,
@@ -106,13 +107,9 @@ export const replyToReview = (
     `
     if (!found) throw reviewNotFound()
     await lockSlice(tx, found.sliceId)
+    await requireReview(tx, accountId, id)
     await refuseErasedBuyer(tx, found.sliceId)
-    const { count } = await tx.db`
-      update reviews
-      set reply = ${text}, replied_at = ${tx.now()}
-      where id = ${id} and removed_at is null
-    `
-    if (count === 0) throw reviewNotFound()
+    await tx.db`update reviews set reply = ${text}, replied_at = ${tx.now()} where id = ${id}`
     return (await readReviews(tx.db, [id]))[0]!
   })
 
