@@ -612,9 +612,12 @@ create table payout_runs (
   count integer default 0 not null,
   total_cents bigint default 0 not null,
   created_at timestamp with time zone not null,
+  debtor_name text,
+  debtor_iban text,
   constraint payout_runs_pkey PRIMARY KEY (id),
   constraint payout_runs_count_check CHECK (count >= 0),
   constraint payout_runs_daily UNIQUE (day),
+  constraint payout_runs_debtor_whole CHECK (num_nonnulls(debtor_name, debtor_iban) <> 1),
   constraint payout_runs_total_cents_check CHECK (total_cents >= 0)
 );
 

@@ -274,6 +274,27 @@ describe('a payout run', () => {
     expect((await run()).count).toBe(1)
   })
 
+  it('the file of a run stays the same after the marketplace’s bank account has changed or is no longer configured', async () => {
+    const seller = await openShop(app)
+    await received(seller)
+    const made = await run()
+    const before = await fileOf(made)
+    const { payoutIban, payoutName } = app.ctx.config
+    try {
+      for (const own of [['NL02ABNA0123456789', 'Another'], []]) {
+        ;[app.ctx.config.payoutIban, app.ctx.config.payoutName] = own
+        expect((await fileOf(made)).text).toBe(before.text)
+      }
+      await app.ctx.db`
+        update payout_runs set debtor_name = null, debtor_iban = null where id = ${made.id}
+      `
+      expect((await fileOf(made)).status).toBe(409)
+    } finally {
+      Object.assign(app.ctx.config, { payoutIban, payoutName })
+    }
+    expect((await fileOf(made)).text).toBe(before.text)
+  })
+
   it('a payout run is refused if the marketplace has no bank account', async () => {
     const bare = await startTestApp({ settings: NO_LIMITS, databaseUrl: app.databaseUrl })
     bare.ctx.config.payoutIban = undefined

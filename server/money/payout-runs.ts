@@ -39,11 +39,13 @@ const MAX_PAYOUTS = 5_000
  * @throws conflict if the marketplace's own bank account is not configured, or a seller's can't be decrypted
  */
 export function runPayouts(ctx: Context): Promise<PayoutRun> {
-  requireOwnAccount(ctx)
+  const { name, iban } = requireOwnAccount(ctx)
   return inTransaction(ctx, async (tx) => {
     const now = tx.now()
     const [run] = await tx.db<{ id: number }[]>`
-      insert into payout_runs (created_at) values (${now}) returning id
+      insert into payout_runs (debtor_name, debtor_iban, created_at)
+      values (${name}, ${iban}, ${now})
+      returning id
     `
     return takePayouts({ ...tx, now: () => now }, run!.id, now)
   })
@@ -59,11 +61,12 @@ export async function runSandboxPayouts(ctx: Context): Promise<void> {
   const day = now.toISOString().slice(0, 10)
   const [done] = await ctx.db`select from payout_runs where day = ${day}`
   if (done) return
+  const own = ownAccount(ctx)
   await inTransaction(ctx, async (transaction) => {
     const tx = { ...transaction, now: () => now }
     const [run] = await tx.db<{ id: number }[]>`
-      insert into payout_runs (day, created_at)
-      values (${day}, ${now})
+      insert into payout_runs (day, debtor_name, debtor_iban, created_at)
+      values (${day}, ${own?.name ?? null}, ${own?.iban ?? null}, ${now})
       on conflict (day) do nothing
       returning id
     `
@@ -254,16 +257,18 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
 
 /**
  * The file that instructs the bank: a SEPA credit transfer, pain.001.001.09. It stays the same for a run, whatever
- * happens to its payouts.
+ * happens to its payouts and whatever the settings are by then.
  *
- * @throws not_found for an unknown run and for one without transfers, conflict as runPayouts does
+ * @throws not_found for an unknown run and for one without transfers, conflict if a seller's bank account can't be
+ *   decrypted, or if the run names no account to debit and none is configured
  */
 export async function payoutFile(ctx: Context, runId: number): Promise<string> {
-  const own = requireOwnAccount(ctx)
   const { db } = ctx
   const [[run], payouts] = await Promise.all([
-    db<{ createdAt: Date }[]>`
-      select created_at as "createdAt" from payout_runs where id = ${runId} and count > 0
+    db<{ createdAt: Date; name: string | null; iban: string | null }[]>`
+      select created_at as "createdAt", debtor_name as name, debtor_iban as iban
+      from payout_runs
+      where id = ${runId} and count > 0
     `,
     db<
       { accountId: number; amountCents: number; reference: string; holder: string; iban: Buffer }[]
@@ -285,16 +290,22 @@ export async function payoutFile(ctx: Context, runId: number): Promise<string> {
   return creditTransferFile({
     id: `CARDSTALL-${runId}-${run.createdAt.getTime().toString(36).toUpperCase()}`,
     createdAt: run.createdAt,
-    debtor: own,
+    debtor:
+      run.name !== null && run.iban !== null
+        ? { name: run.name, iban: run.iban }
+        : requireOwnAccount(ctx),
     transfers,
   })
 }
 
 /** The marketplace's own bank account. @throws conflict if it is not configured */
-function requireOwnAccount({ config }: Context): { name: string; iban: string } {
+function requireOwnAccount(ctx: Context): { name: string; iban: string } {
+  const own = ownAccount(ctx)
+  if (!own) throw conflict('Set PAYOUT_NAME and PAYOUT_IBAN to run payouts.')
+  return own
+}
+
+function ownAccount({ config }: Context): { name: string; iban: string } | undefined {
   const { payoutName: name, payoutIban: iban } = config
-  if (name === undefined || iban === undefined) {
-    throw conflict('Set PAYOUT_NAME and PAYOUT_IBAN to run payouts.')
-  }
-  return { name, iban }
+  return name === undefined || iban === undefined ? undefined : { name, iban }
 }
