@@ -15,7 +15,7 @@ const BATCH = 1_000
  * and ledger stay. A large shop's listings are removed in several transactions; a second call continues after an
  * interruption. The account can list cards again when `changeAccount` enables its API access, or when it has a new member.
  *
- * @throws not_found, conflict while orders are open or payouts are unpaid
+ * @throws not_found, conflict while orders are open, payouts are unpaid, or the seller owes money
  */
 export async function closeAccount(ctx: Context, id: number): Promise<Account> {
   await getAccount(ctx, id)
@@ -56,7 +56,7 @@ const refuseListings = (ctx: Context, id: number): Promise<void> =>
   })
 
 async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<void> {
-  const [row] = await db<{ isOpen: boolean; isDue: boolean }[]>`
+  const [row] = await db<{ isOpen: boolean; isDue: boolean; owes: boolean }[]>`
     select
       exists (
         select from orders where account_id = ${id} and status = any(${[...OPEN_STATUSES]}::text[])
@@ -64,11 +64,16 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
       exists (
         select from payouts
         where account_id = ${id} and state in ('due', 'sent', 'failed') and amount_cents > 0
-      ) as "isDue"
+      ) as "isDue",
+      exists (select from slices where account_id = ${id} and owed_cents > 0) as owes
   `
   if (row?.isOpen) throw conflict('The account has open orders. Complete or cancel them first.')
   if (row?.isDue)
     throw conflict('The account has payouts that are not paid. Run or pay them first.')
+  if (row?.owes)
+    throw conflict(
+      'The seller owes money after refunds: sales that follow must pay for it. Disable the API access instead.',
+    )
 }
 
 async function removeAllListings(ctx: Context, accountId: number): Promise<void> {

@@ -158,6 +158,29 @@ it('an account can be closed once it has no open orders and unpaid payouts, and 
   expect((await app.operator.post('/operator/v1/accounts/999999/close')).status).toBe(404)
 })
 
+it('an account that owes money after a refund cannot be closed before another payout has paid it', async () => {
+  const seller = await openShop(app)
+  const url = `/operator/v1/accounts/${seller.accountId}/close`
+  const close = async () => (await app.operator.post(url)).status
+  const payNext = async () => {
+    const [id] = (await list(seller, cardItem({ price: 10 }))) as [number]
+    const [order] = (await buy(app, [[id, 1]])).orderIds as [number]
+    await ship(seller, order, { tracking_code: '3SAB' })
+    await act(app, order, 'receive')
+    await app.operator.post('/operator/v1/payout-runs')
+    const [payout] = (await get(`payouts?account_id=${seller.accountId}`)).data
+    await app.operator.post(`/operator/v1/payouts/${payout.id}/paid`)
+    return order
+  }
+  const refunded = await payNext()
+  await app.operator.post(`/operator/v1/orders/${refunded}/refund`, {
+    payload: { amount: 4, reason: 'A scratch' },
+  })
+  expect(await close()).toBe(409)
+  await payNext()
+  expect(await close()).toBe(200)
+})
+
 it('the pages of each list together are the list, whichever end a page is nearer to', async () => {
   for (let i = 0; i < 3; i++) {
     const labels = await openShop(app, LABEL)
