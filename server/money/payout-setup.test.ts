@@ -127,6 +127,20 @@ describe('a payout setup in the sandbox', () => {
     expect(await ids('rejected')).not.toContain(seller.accountId)
   })
 
+  it('the missing payout setups are those of accounts without one that are not verified', async () => {
+    const { seller, member } = await newSeller()
+    const ids = async (query: string) =>
+      (await app.operator.get(`/operator/v1/payout-setups?per_page=100${query}`)).body.data.map(
+        (setup: { account_id: number }) => setup.account_id,
+      )
+    const missing = await ids('&state=missing')
+    expect(missing).toContain(seller.accountId)
+    expect(missing).toEqual(missing.toSorted((a: number, b: number) => a - b))
+    expect(await ids('')).not.toContain(seller.accountId)
+    await submit(member)
+    expect(await ids('&state=missing')).not.toContain(seller.accountId)
+  })
+
   it('a decision that names a submission is refused with 409 once the seller has submitted another bank account', async () => {
     const { seller, member, path } = await newSeller()
     const read = async () =>

@@ -45,7 +45,7 @@ export async function getSetup(ctx: Context, accountId: number): Promise<PayoutS
   return setup!
 }
 
-/** One page of the submitted setups, oldest first, and the total. Missing ones are not listed. */
+/** One page of the submitted setups, oldest first, and the total; with the state `missing`, the accounts without one. */
 export const listSetups = (
   ctx: Context,
   state: SetupState | undefined,
@@ -55,16 +55,17 @@ export const listSetups = (
     const matching = db`
       ${source(db)}
       where
-        s.account_id is not null
+        s.account_id is ${state === 'missing' ? db`null` : db`not null`}
         ${state === undefined ? db`` : db`and ${stateOf(db)} = ${state}`}
     `
+    const first = state === 'missing' ? db`a.id` : db`s.submitted_at`
     return {
       total: db<{ total: number }[]>`select count(*) as total ${matching}`,
       rows: ({ size, skipped, fromEnd }) => db<PayoutSetup[]>`
         select ${columns(db, ctx.now())}
         ${matching}
         order by
-          ${fromEnd ? db`s.submitted_at desc, s.account_id desc` : db`s.submitted_at, s.account_id`}
+          ${fromEnd ? db`${first} desc, s.account_id desc` : db`${first}, s.account_id`}
         limit ${size}
         offset ${skipped}
       `,

@@ -18,7 +18,7 @@ export const payoutSetupList =
           operationId: 'listPayoutSetups',
           summary: 'List payout setups',
           description:
-            'Returns the bank accounts that sellers have submitted and confirmed, oldest first. `payout_verified` of an account is true while its setup is `verified`.',
+            'Returns the bank accounts that sellers have submitted and confirmed, oldest first. With `state=missing` it returns the accounts that have none and are not verified, by number. `payout_verified` of an account is true while its setup is `verified`.',
           tags: ['Money'],
           querystring: Type.Object({
             state: Type.Optional(OneOf(SETUP_STATES)),
