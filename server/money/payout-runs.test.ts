@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, buy, openShop, ship } from '../test/fixtures/orders.ts'
-import { submitSetup } from './payout-setup.ts'
+import { act, buy, LABEL, openShop, ship } from '../test/fixtures/orders.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { setPayoutVerified, submitSetup } from './payout-setup.ts'
 
 const DAY = 24 * 60 * 60
 
@@ -131,6 +133,28 @@ describe('a payout run', () => {
     expect((await fileOf(second)).text).toContain('<IBAN>NL02ABNA0123456789</IBAN>')
     expect((await fileOf(first)).text).toBe(before.text)
     expect((await balances())[account]).toBe(0)
+  })
+
+  it('a refund that uses up a failed payout while it becomes due again leaves nothing to transfer', async () => {
+    const seller = await openShop(app, LABEL)
+    const [listing] = await list(seller, cardItem({ price: 10 }))
+    const [order] = (await buy(app, [[listing!, 1]])).orderIds as [number]
+    await ship(seller, order, {})
+    await act(app, order, 'receive')
+    await run()
+    const [{ id }] = await payoutsOf(seller)
+    await app.operator.post(`/operator/v1/payouts/${id}/failed`, { payload: { reason: 'Closed' } })
+    let refunding: Promise<{ status: number }> | undefined
+    await inTransaction(app.ctx, async (tx) => {
+      await setPayoutVerified(tx, seller.accountId, true)
+      refunding = app.operator.post(`/operator/v1/orders/${order}/refund`, {
+        payload: { amount: 10, reason: 'A scratch' },
+      })
+      await untilLockWaiters(app.ctx.db, 1)
+    })
+    expect((await refunding)?.status).toBe(200)
+    expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'failed', amount: 0 })
+    expect((await run()).count).toBe(0)
   })
 
   it('a failed payout is due again once the operator sets payout_verified, without a bank account too', async () => {

@@ -26,6 +26,14 @@ const MOVED =
  * The caller holds the locks of the slices.
  */
 export async function settleSlices({ db, now }: Context, sliceIds: number[]): Promise<void> {
+  // A failed payout becomes due again without the lock of its slice. Only a statement that starts with the payouts locked
+  // sees that.
+  await db`
+    select from payouts
+    where slice_id = any(${sliceIds}::bigint[]) and state in ('due', 'failed')
+    order by id
+    for no key update
+  `
   await db`
     with settled as (
       select
