@@ -4,7 +4,7 @@ alter table payouts drop constraint payouts_one_per_slice;
 create index payouts_slice on payouts (slice_id, id);
 create unique index payouts_one_due_per_slice on payouts (slice_id) where state = 'due';
 
--- What earlier versions left in the books.
+-- Pays the credits that earlier versions left in the books.
 insert into payouts (account_id, slice_id, amount_cents, created_at)
 select p.account_id, p.slice_id, sum(p.seller_cents), max(p.created_at)
 from postings p

@@ -22,7 +22,7 @@ const STEPS = [
   ...['run', 'run', 'paid', 'failed', 'change setup', 'answer', 'resolve with refund', 'overdue'],
 ] as const
 
-/** What happens to rows that were received and paid out. `return` takes a refunded row, if there is one. */
+/** Steps after rows were received and paid out. `return` takes a refunded row, if there is one. */
 const LATE_STEPS = [
   ...['earn', 'run', 'run', 'refund whole row', 'return', 'dispute', 'resolve for seller'],
   ...['refund by seller', 'failed', 'change setup'],
