@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -13,16 +14,23 @@ import { readPidFile } from './pid-file.ts'
 import { probe, type Server } from './session.ts'
 import { sharedBuffers } from './shared-buffers.ts'
 
-/** Wait for the backends of a killed server, which keep its shared memory for a moment. */
-const REMAINS_TIMEOUT_MS = 15_000
-const REMAINS_INTERVAL_MS = 100
+/** Wait for the backends of a killed server, which keep its shared memory for a moment, and for its port. */
+const RETRY_TIMEOUT_MS = 15_000
+const RETRY_INTERVAL_MS = 100
 /** Wait for crash recovery on a slow disk. Aborting it only means that the next start begins it again. */
 export const RECOVERY_TIMEOUT_MS = 300_000
 const QUIT_TIMEOUT_MS = 10_000
-const PORT_ATTEMPTS = 5
 
-const PORT_TAKEN = /could not bind .*Address already in use/
-const REMAINS = /pre-existing shared memory block|lock file ".*" already exists/
+/**
+ * Below the ports that the system gives to outgoing connections: one of these could take the port of a server that died,
+ * which starts again on the same.
+ */
+const MIN_PORT = 20_000
+const MAX_PORT = 32_767
+const MAX_PICKS = 100
+
+const PASSING =
+  /could not bind .*Address already in use|pre-existing shared memory block|lock file ".*" already exists/
 
 /** The cluster to start, the folder of PostgreSQL's programs, and the OS user to run them as. */
 export type Launch = {
@@ -33,17 +41,16 @@ export type Launch = {
 }
 
 /**
- * Starts a server on the cluster and makes this process its user. Retries with another port if the port was taken in
- * the meantime, and waits until the backends of a killed server have ended.
+ * Starts a server on the cluster and makes this process its user. Retries if the port was taken in the meantime, and while
+ * the backends of a killed server are still running.
  */
 export async function startServer(launch: Launch, pickPort = freePort): Promise<Server> {
-  const deadline = performance.now() + REMAINS_TIMEOUT_MS
-  for (let attempt = 1; ; attempt++) {
+  const deadline = performance.now() + RETRY_TIMEOUT_MS
+  for (;;) {
     const outcome = await tryStart(launch, await pickPort())
     if ('server' in outcome) return outcome.server
-    if (PORT_TAKEN.test(outcome.failure) && attempt < PORT_ATTEMPTS) continue
-    if (REMAINS.test(outcome.failure) && performance.now() < deadline) {
-      await sleep(REMAINS_INTERVAL_MS)
+    if (PASSING.test(outcome.failure) && performance.now() < deadline) {
+      await sleep(RETRY_INTERVAL_MS)
       continue
     }
     const reason = failureLine(outcome.failure) ?? 'no error was logged'
@@ -52,11 +59,22 @@ export async function startServer(launch: Launch, pickPort = freePort): Promise<
 }
 
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
+  for (let pick = 0; pick < MAX_PICKS; pick++) {
+    const port = randomInt(MIN_PORT, MAX_PORT + 1)
+    if (await isFree(port)) return port
+  }
+  throw new StartError(`no port between ${MIN_PORT} and ${MAX_PORT} is free for PostgreSQL`)
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+  } catch {
+    return false
+  }
   await once(server.close(), 'close')
-  return port
+  return true
 }
 
 /** Starts a server. Returns it once it is ready, or its log if it exits before. */

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -89,6 +91,22 @@ describe('an embedded server that dies while it is in use', () => {
     expect(await answers(second.database.url)).toBe(true)
     await second.stop()
     expect(isAlive(pid)).toBe(false)
+  })
+
+  test('an embedded server that dies is restarted although its port is taken for a while', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir)
+    const pid = postmasterOf(dataDir)
+    process.kill(pid, 'SIGKILL')
+    await until('the port is free', () => !isAlive(pid))
+    const other = createServer().listen(Number(new URL(database.url).port), '127.0.0.1')
+    await once(other, 'listening')
+    await until(
+      'many starts have failed',
+      () => (logOf(dataDir).match(/could not bind/g)?.length ?? 0) > 20,
+    )
+    other.close()
+    await isBack(database.url)
   })
 
   test('an embedded server is given up after three failed restarts', async () => {
