@@ -82,7 +82,7 @@ export default defineConfig({
     // A worker loads the product once and runs many files: loading it for each file took a third of the time.
     isolate: false,
     // The tests often wait for other processes: more workers than cores make the run shorter.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Only for tests that hang: on a busy machine, a test takes ten times as long as on a quiet one.
     testTimeout: 180_000,
     hookTimeout: 180_000,

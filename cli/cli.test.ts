@@ -1,8 +1,10 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { sign, verify } from '../sdk/src/webhooks.ts'
@@ -13,7 +15,16 @@ import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
 import { cardItem, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
-import { act, buy, LABEL, LETTER, openShop, PARCEL, ship } from '../server/test/fixtures/orders.ts'
+import {
+  act,
+  buy,
+  LABEL,
+  LETTER,
+  openShop,
+  PARCEL,
+  sellEach,
+  ship,
+} from '../server/test/fixtures/orders.ts'
 import { freePort } from '../server/test/free-port.ts'
 import { until } from '../server/test/until.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
@@ -87,10 +98,47 @@ async function sold(option = PARCEL): Promise<number> {
   return (await buy(app, [[id!, 1]], { shipping })).orderIds[0]!
 }
 
+/** Answers a request as the service does. */
+async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { authorization, 'content-type': type, 'idempotency-key': key } = request.headers
+  const answer = await fetch(`${url}${request.url}`, {
+    method: request.method!,
+    headers: {
+      ...(authorization && { authorization }),
+      ...(type && { 'content-type': type }),
+      ...(key && { 'idempotency-key': String(key) }),
+    },
+    ...(request.method === 'POST' && { body: await text(request) }),
+  })
+  response.writeHead(answer.status, {
+    'content-type': answer.headers.get('content-type') ?? 'application/json',
+  })
+  response.end(Buffer.from(await answer.arrayBuffer()))
+}
+
 const CARD = cardItem().card
 const file = (name: string) => path.join(folder, name)
 const totalOf = async (status = 'active') =>
   (await seller.get(`/v1/listings?status=${status}`)).body.meta.total as number
+
+/** A device login to the shop that its member allows. */
+async function login(env: object, address = url): Promise<Result> {
+  const { child, ended } = start(
+    ['login', '--no-browser', '--scopes', 'orders:read', '--url', address],
+    { env },
+  )
+  let shown = ''
+  child.stderr.on('data', (data) => {
+    shown += data
+  })
+  const code = await until('a code', async () => /code ([A-Z-]{9})/.exec(shown)?.[1])
+  const member = await app.member(seller.accountId)
+  await member.post('/device', form({ user_code: code, ...allowing(['orders:read']) }, {}, url))
+  return ended
+}
+
+const storedKey = async (home: string): Promise<string> =>
+  JSON.parse(await readFile(path.join(home, 'cardstall/config.json'), 'utf8')).profiles.default.key
 
 describe('accounts and profiles', () => {
   it('login waits until a member allows it; logout then revokes the key', async () => {
@@ -109,12 +157,51 @@ describe('accounts and profiles', () => {
     expect((await member.post('/device', form(allowed, {}, url))).status).toBe(200)
     expect((await ended).code).toBe(0)
     expect(await succeed('whoami', { env })).toContain('Scopes\torders:read\n')
-    const stored = JSON.parse(
-      await readFile(path.join(file('device'), 'cardstall/config.json'), 'utf8'),
-    )
-    const { key } = stored.profiles.default
+    const key = await storedKey(file('device'))
     expect((await run('logout', { env })).stderr).toContain('its key is revoked')
     expect((await app.withKey(key).get('/v1/me')).status).toBe(401)
+  })
+
+  it('login goes on while the service is down for a moment', async () => {
+    let polls = 0
+    const { port } = await startWebServer(async (request, response) => {
+      if (request.url === '/oauth/token' && ++polls === 1) {
+        response.writeHead(503, { 'content-type': 'application/json' })
+        return response.end('{"error":{"type":"service_unavailable","message":"Later."}}')
+      }
+      await forward(request, response)
+    })
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('unsteady') }
+    const { code, stderr } = await login(env, `http://127.0.0.1:${port}`)
+    expect([code, polls], stderr).toEqual([0, 2])
+  })
+
+  it('another login to a profile revokes the key that the former login created', async () => {
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('again') }
+    const statusOf = async (key: string) => (await app.withKey(key).get('/v1/me')).status
+    expect((await login(env)).code).toBe(0)
+    const former = await storedKey(file('again'))
+    expect((await login(env)).code).toBe(0)
+    const key = await storedKey(file('again'))
+    expect([await statusOf(former), await statusOf(key)]).toEqual([401, 200])
+    await succeed(`login --with-key --url ${url}`, { env, input: key })
+    expect(await statusOf(key)).toBe(200)
+  })
+
+  it('a login that cannot use the key that it has created revokes it', async () => {
+    const { port } = await startWebServer(async (request, response) => {
+      if (request.url === '/v1/me') return response.writeHead(500).end()
+      await forward(request, response)
+    })
+    const validKeys = async () => {
+      const { body } = await app.operator.get(`/operator/v1/accounts/${seller.accountId}/keys`)
+      return body.data.filter((key: { revoked_at: string | null }) => key.revoked_at === null)
+    }
+    const before = await validKeys()
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('useless') }
+    expect((await login(env, `http://127.0.0.1:${port}`)).code).toBe(1)
+    expect(await validKeys()).toEqual(before)
+    expect((await run('whoami', { env })).code).toBe(3)
   })
 
   it('login stores the key readable by its owner only; whoami uses it, logout deletes it', async () => {
@@ -191,6 +278,47 @@ describe('accounts and profiles', () => {
     }
   })
 
+  it('each command has examples, which use its arguments and options', async () => {
+    const reference = await succeed('reference')
+    const [, ...sections] = reference.split(/^## /m)
+    const shared = sections.pop()!.match(/--[\w-]+/g)!
+    for (const section of sections) {
+      const [path, usage] = section.split('\n\n') as [string, string]
+      const examples = /```sh\n([^`]+)```/.exec(section)?.[1]?.trim().split('\n') ?? []
+      expect(examples, path).not.toEqual([])
+      const lines = section.split('\n')
+      const ofValues = lines.filter((line) => /^- `--[\w-]+ </.test(line))
+      const names = [...lines.join(' ').matchAll(/- `(--[\w-]+)/g)].map(([, name]) => name!)
+      for (const example of examples) {
+        expect(example.startsWith(path), example).toBe(true)
+        const [command] = example.slice(path.length).split(/ [<>] /) as [string]
+        const words = command.match(/"[^"]*"|\S+/g) ?? []
+        const options = words.filter((word) => word.startsWith('--'))
+        expect([...names, ...shared], example).toEqual(expect.arrayContaining(options))
+        const values = options.filter(
+          (name) =>
+            ofValues.some((line) => line.startsWith(`- \`${name} `)) ||
+            ['--url', '--key', '--profile'].includes(name),
+        )
+        const given = words.length - options.length - values.length
+        const wanted = usage.slice(path.length + 2, -1).match(/\S+/g) ?? []
+        const required = wanted.filter((name) => !name.startsWith('[')).length
+        const most = usage.includes('…') ? Number.POSITIVE_INFINITY : wanted.length
+        expect(given, example).toBeGreaterThanOrEqual(required)
+        expect(given, example).toBeLessThanOrEqual(most)
+        const missing = lines.flatMap(
+          (line) => /^- `(--[\w-]+).*\(required\)$/.exec(line)?.[1] ?? [],
+        )
+        expect(options, example).toEqual(expect.arrayContaining(missing))
+      }
+    }
+  })
+
+  it('the help of a command ends with its examples', async () => {
+    const help = await succeed('orders ship --help')
+    expect(help).toMatch(/\nExamples:\n {2}cardstall orders ship 815 816\n.*--tracking \w+\n$/)
+  })
+
   it.each([
     ['another site', { CARDSTALL_URL: 'SITE' }, /not JSON: check the address/],
     ['a host without a service', { CARDSTALL_URL: 'NOWHERE' }, /ECONNREFUSED.*: check the address/],
@@ -231,6 +359,20 @@ describe('accounts and profiles', () => {
       expect(stderr).toMatch(/^[^\n]+config.json is damaged: delete it, and [^\n]+\n$/)
     },
   )
+
+  it('logout of another profile than the current one leaves the current one', async () => {
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('several') }
+    for (const profile of ['first', 'second', 'third']) {
+      const login = `login --with-key --url ${url} --profile ${profile}`
+      await succeed(login, { env, input: seller.key })
+    }
+    await succeed('logout --profile second', { env })
+    expect(await succeed('profiles', { env })).toBe(
+      `first\t${url}/v1\t\nthird\t${url}/v1\tcurrent\n`,
+    )
+    await succeed('logout', { env })
+    expect(await succeed('profiles', { env })).toBe(`first\t${url}/v1\tcurrent\n`)
+  })
 
   it('a name that every object has is no profile', async () => {
     for (const args of ['logout --profile constructor', 'whoami --profile toString']) {
@@ -273,9 +415,9 @@ describe('accounts and profiles', () => {
   })
 
   /** The lines of a command on a terminal of this width. */
-  const onTerminal = async (columns: number, args: string) => {
+  const onTerminal = async (columns: number, args: string, key = seller.key) => {
     const command = `stty cols ${columns}; ${process.execPath} package/dist/cardstall.js ${args}`
-    const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: seller.key }
+    const env = { PATH: process.env.PATH, CARDSTALL_URL: url, CARDSTALL_KEY: key }
     const { stdout } = await execute('script', ['-qec', command, '/dev/null'], { cwd: folder, env })
     return stripVTControlCharacters(stdout).trim().split('\r\n')
   }
@@ -286,6 +428,15 @@ describe('accounts and profiles', () => {
     expect(lines[0]).toMatch(/^ID +FRIEND.* +NAME +SET +NUMBER +RARITY$/)
     expect(lines.some((line) => line.includes('…'))).toBe(true)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60)
+  })
+
+  it.skipIf(!hasScript)('a slice of a thousand rows fits on a terminal', async () => {
+    const shop = await openShop(app, LETTER)
+    const orderIds = await sellEach(app, shop, ...Array(1_000).fill(cardItem()))
+    const [titles, slice, ...others] = await onTerminal(100, 'orders list', shop.key)
+    expect(titles).toMatch(/^ORDER +STATUS +ITEMS/)
+    expect(slice).toMatch(new RegExp(`^${orderIds.at(-1)} .*1 × Charizard ex, .*…`))
+    expect(others).toEqual([])
   })
 
   it.skipIf(!hasScript)(
@@ -337,7 +488,7 @@ describe('accounts and profiles', () => {
       for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(40)
       const values = lines.map((line) => line.slice('Marketplace  '.length))
       expect(values.join(' ')).toContain((await succeed('whoami')).match(/^Scopes\t(.*)$/m)![1])
-      expect(await onTerminal(20, 'whoami')).toContain(`Marketplace  ${url}`)
+      expect(await onTerminal(20, 'whoami')).toContain(`Marketplace  ${url}/v1`)
     },
   )
 
@@ -443,6 +594,57 @@ describe('listings', () => {
     expect(existsSync(file('none.left'))).toBe(false)
   })
 
+  it.skipIf(!existsSync('/dev/full'))(
+    'an interrupted import and a feed continue if the address is written in another way',
+    async () => {
+      const shop = await app.seller()
+      const as = (address: string) => ({
+        env: { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address, XDG_CONFIG_HOME: file('written') },
+      })
+      await succeed('sync --once', as(url))
+      await writeFile(file('address.csv'), `${csvOf(2)}\n${CARD},XX,EN,1,1,B\n`)
+      const full = await run('listings import address.csv --yes --failed /dev/full', as(url))
+      expect(full.stderr).toContain('The rows are listed')
+      const again = await run('listings import address.csv --yes', as(`${url}/v1/`))
+      expect([again.code, again.stdout]).toEqual([1, '3\t2\t1\n'])
+      expect((await shop.get('/v1/listings')).body.meta.total).toBe(2)
+      expect((await succeed('sync --once', as(`${url}/`))).trim().split('\n')).toHaveLength(2)
+    },
+  )
+
+  it.skipIf(!existsSync('/dev/full'))(
+    'a file that was changed after an interrupted import is not imported without a decision',
+    async () => {
+      const shop = await app.seller()
+      const env = { CARDSTALL_KEY: shop.key }
+      const rows = `${csvOf(2)}\n${CARD},XX,EN,1,1,B\n`
+      await writeFile(file('edited.csv'), rows)
+      await run('listings import edited.csv --yes --failed /dev/full', { env })
+      await writeFile(file('edited.csv'), rows.replace('XX', 'NM'))
+      const edited = await run('listings import edited.csv --yes', { env })
+      expect([edited.code, edited.stdout]).toEqual([1, ''])
+      expect(edited.stderr).toMatch(/^An import .* after 2 of 2 rows.* edited.csv.import [^\n]+\n$/)
+      expect((await shop.get('/v1/listings')).body.meta.total).toBe(2)
+      await rm(file('edited.csv.import'))
+      expect(await succeed('listings import edited.csv --yes', { env })).toBe('3\t3\t0\n')
+    },
+  )
+
+  it('an import that the service has refused lists all rows a day after the refusal', async () => {
+    const shop = await app.seller({ account: { payoutVerified: false } })
+    const env = { CARDSTALL_KEY: shop.key }
+    await writeFile(file('early.csv'), csvOf(2))
+    const refused = await run('listings import early.csv --yes', { env })
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('payout setup')])
+    const journal = JSON.parse(await readFile(file('early.csv.import'), 'utf8'))
+    if (journal.sentAt) journal.sentAt -= 24 * 60 * 60 * 1000
+    await writeFile(file('early.csv.import'), JSON.stringify(journal))
+    await app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, {
+      payload: { payout_verified: true },
+    })
+    expect(await succeed('listings import early.csv --yes', { env })).toBe('2\t2\t0\n')
+  })
+
   it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {
     const rows = [`${CARD},XX,EN,1,1,taken`, ',NM,EN,1,1,', `${CARD},NM,EN,free,1,`]
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')
@@ -478,6 +680,16 @@ describe('listings', () => {
         ],
       },
     ])
+  })
+
+  it('control characters of a file do not reach the terminal with the messages about its rows', async () => {
+    const row = '"\u001b]0;owned\u0007\u009b2J\u202e",NM,EN,1,1'
+    await writeFile(file('escapes.csv'), `card,condition,language,price,quantity\n${row}\n`)
+    const { stderr } = await run('listings import escapes.csv --dry-run')
+    expect(stderr).toContain('row 2: There is no card " ]0;owned 2J ".\n')
+    expect(stderr).not.toMatch(/[\p{Cc}--\n]/v)
+    const shown = await run(['cards', 'show', '\u001b[2Jx'])
+    expect(shown.stderr).toMatch(/^There is no card " \[2Jx"\. \(request \w+\)\n$/)
   })
 
   it('the preview of an import refuses a reference that an earlier row takes', async () => {
@@ -591,6 +803,41 @@ describe('listings', () => {
     expect(await totalOf()).toBe(before + 900)
     expect((await stat(file('killed.csv.import')).catch(() => undefined)) === undefined).toBe(true)
   })
+
+  it.each([
+    ['import', '/tools/v1/listings/checks', '/tools/v1/listings'],
+    ['reprice', '/tools/v1/listings?per_page=1', '/tools/v1/listings/changes'],
+  ])(
+    'two runs of %s that begin at the same moment send the rows of the file once',
+    async (command, before, write) => {
+      const shop = await app.seller()
+      const [listing] = await list(shop, cardItem({ quantity: 1 }))
+      const { promise: bothBegan, resolve: begin } = Promise.withResolvers<void>()
+      let began = 0
+      let sent = 0
+      let ends: Promise<Result>[] = []
+      const { port } = await startWebServer(async (request, response) => {
+        if (request.url === before) {
+          if (++began === 2) begin()
+          await bothBegan
+        }
+        if (request.url === write && ++sent === 1) await Promise.race(ends)
+        await forward(request, response)
+      })
+      const env = { CARDSTALL_KEY: shop.key, CARDSTALL_URL: `http://127.0.0.1:${port}` }
+      const args = ['listings', command, `both-${command}.csv`, '--yes']
+      const rows = command === 'import' ? csvOf(2) : `id,quantity_delta\n${listing},1\n`
+      await writeFile(file(`both-${command}.csv`), rows)
+      ends = [start(args, { env }).ended, start(args, { env }).ended]
+      const results = await Promise.all(ends)
+      expect(results.map(({ code }) => code).sort()).toEqual([0, 1])
+      expect(results.find(({ code }) => code === 1)?.stderr).toMatch(
+        /this file has begun meanwhile: wait until it ends\. [^\n]+\n$/,
+      )
+      const { data, meta } = (await shop.get('/v1/listings')).body
+      expect([meta.total, data.at(-1).quantity]).toEqual(command === 'import' ? [3, 1] : [1, 2])
+    },
+  )
 
   it('an exported file can be imported', async () => {
     const other = await app.seller()
@@ -738,6 +985,17 @@ describe('orders', () => {
     }
     const { body } = await seller.post(`/v1/orders/${first}/label`)
     expect(body.data.tracking_code).toMatch(/^SIM/)
+  })
+
+  it('labels that were bought are printed, also if they are too many for one PDF or it cannot be written', async () => {
+    const orders: number[] = []
+    while (orders.length <= 50) orders.push(await sold(LABEL))
+    const many = await run(`labels buy ${orders.join(' ')} --merge many.pdf`)
+    expect([many.code, many.stderr]).toEqual([1, expect.stringContaining('at most 50 labels')])
+    expect(many.stdout).toBe(orders.map((id) => `${id}\tready\t\t\n`).join(''))
+    const unwritable = await run(`labels buy ${orders[0]} --merge missing/one.pdf`)
+    expect([unwritable.code, unwritable.stdout]).toEqual([1, `${orders[0]}\tready\t\t\n`])
+    expect(unwritable.stderr).toContain('missing/one.pdf cannot be opened or written')
   })
 })
 
@@ -1037,6 +1295,26 @@ describe('sync and webhooks', () => {
     expect(secret).not.toBe(created.secret)
     expect(await succeed(`webhooks test ${created.id} listing.sold`)).toContain('listing.sold')
     await succeed(`webhooks delete ${created.id}`)
+  })
+
+  it('listen forwards events with the user and password of the address, and does not print them', async () => {
+    const receiver = await startReceiver()
+    const address = receiver.url.replace('//', '//ash:p%40ss@')
+    const env = { XDG_CONFIG_HOME: file('user') }
+    const { child, ended } = start(['webhooks', 'listen', '--forward', address], { env })
+    let text = ''
+    child.stderr.on('data', (data) => {
+      text += data
+    })
+    await until('it listens', () => text.includes('Waiting for events.'))
+    await succeed('webhooks trigger order.created')
+    await until('the event is forwarded', () => receiver.arrived.length === 1)
+    child.kill('SIGINT')
+    const { stdout, stderr } = await ended
+    const { authorization } = receiver.arrived[0]!.headers
+    expect(authorization).toBe(`Basic ${Buffer.from('ash:p@ss').toString('base64')}`)
+    expect(stdout).toMatch(/\t204\n$/)
+    expect(stderr).toContain(`Forwarding to ${receiver.url}.`)
   })
 
   it('sync prints the changes since its last run', async () => {

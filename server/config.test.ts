@@ -106,6 +106,8 @@ describe('readConfig', () => {
     ['BUY_URL', 'https://me:geheim@shop.example/cart/{listing}'],
     ['BUY_URL', 'https://me@shop.example/cart/{listing}'],
     ['TRUST_PROXY', '10.0.0.0/33'],
+    ['TRUST_PROXY', '0.0.0.0/0'],
+    ['TRUST_PROXY', '::/00'],
     ['TRUST_PROXY', 'loadbalancer'],
     ['LOG_LEVEL', 'chatty'],
     ['PROCESSES', '0'],

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
 import type { Db } from './database/sql.ts'
@@ -70,6 +71,16 @@ it('a mail server’s error is logged by its code, without the recipient in it',
   expect(JSON.stringify(error)).not.toContain('misty')
 })
 
+it('an error about a text that is not JSON is logged without the text', async () => {
+  const parse = async () => JSON.parse('Misty Waterflower')
+  const cause = await parse().catch((error) => error)
+  expect(cause.message).toContain('Misty')
+  const error = loggableError(new Error('The response is not JSON.', { cause }))
+  expect(error).toMatchObject({ message: 'The response is not JSON.' })
+  expect(error).toMatchObject({ cause: { type: 'SyntaxError', stack: expect.any(String) } })
+  expect(JSON.stringify(error)).not.toContain('Misty')
+})
+
 it('a circular cause and a thrown value that is not an error can be logged', () => {
   const error = new Error('round')
   error.cause = error
@@ -98,4 +109,57 @@ it('the line of a response is the one that the logger would write', async () => 
   expect(withoutTime(own)).toBe(withoutTime(usual))
   expect(withoutTime(own)).toContain('{"level":30,"time","process":2,')
   expect(await lines('warn')).toEqual([])
+})
+
+it('lines that a slow reader leaves no room for are lost and counted, so that memory stays bounded', async () => {
+  const write = `
+    import { createLog } from './server/log.ts'
+    const { log } = createLog('info')
+    for (let i = 0; i < 3_000; i++) log.info('x'.repeat(10_000))
+    process.stdout.write('written')
+    process.stdin.resume()
+  `
+  const parameters = ['--input-type=module-typescript', '-e', write]
+  const child = spawn(process.execPath, parameters, { stdio: 'pipe' })
+  await once(child.stdout, 'data')
+  let text = ''
+  let kept = 0
+  for await (const chunk of child.stderr.setEncoding('utf8')) {
+    const lines = (text + chunk).split('\n')
+    text = lines.pop()!
+    for (const line of lines) {
+      const { msg, lost } = JSON.parse(line)
+      if (lost === undefined) kept++
+      else expect(msg).toBe('lines of the log were lost, because its reader is too slow')
+      if (kept + (lost ?? 0) === 3_000) child.stdin.end()
+    }
+  }
+  expect(kept).toBeGreaterThan(100)
+  expect(kept).toBeLessThan(1_000)
+})
+
+it('lines of several processes that share a slow reader are not mixed', async () => {
+  const write = `
+    import { createLog } from './server/log.ts'
+    const { log } = createLog('info', { pid: process.pid })
+    for (let i = 0; i < 3_000; i++) log.info('x'.repeat(150))
+    process.stdout.write('written')
+    process.stdin.resume()
+  `
+  const both =
+    'exec 3<&0; for i in 1 2; do "$0" --input-type=module-typescript -e "$1" <&3 & done; wait'
+  const child = spawn('sh', ['-c', both, process.execPath, write], { stdio: 'pipe' })
+  let written = ''
+  while (written !== 'written'.repeat(2)) written += (await once(child.stdout, 'data'))[0]
+  let text = ''
+  let count = 0
+  for await (const chunk of child.stderr.setEncoding('utf8')) {
+    const lines = (text + chunk).split('\n')
+    text = lines.pop()!
+    for (const line of lines)
+      expect(line).toMatch(/^\{"level":30,"time":"[^"]*","pid":\d+,"msg":"x{150}"\}$/)
+    count += lines.length
+    if (count === 6_000) child.stdin.end()
+  }
+  expect(count).toBe(6_000)
 })

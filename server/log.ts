@@ -21,21 +21,25 @@ export type ResponseFields = {
 /** Lines are written in batches of this length, or after this time: one write per line would cost as much as a request. */
 const BATCH_LENGTH = 16 * 1024
 const FLUSH_INTERVAL_MS = 50
+/** Characters that wait for a reader that is slow or has stopped; further lines are lost. */
+const MAX_WAITING_LENGTH = 4 * 1024 * 1024
 
 /**
  * Opens the log, which writes one JSON object per line to standard error in the background. Standard output is for
  * people. Call `flush` at the end of the process.
  *
- * @param base fields of every line
+ * @param base fields of every line, which distinguish the processes that share standard error
  */
 export function createLog(
   level: Config['logLevel'],
   base: object | null = null,
 ): { log: Log; flush: () => void } {
-  const destination = openDestination()
+  const destination = openDestination(base ? PIPE_BUF : Number.POSITIVE_INFINITY, (lost) =>
+    logger.warn({ lost }, 'lines of the log were lost, because its reader is too slow'),
+  )
   const serializers = { err: (error: unknown) => loggableError(error) }
   const timestamp = pino.stdTimeFunctions.isoTime
-  const logger = pino({ level, base, timestamp, serializers }, destination)
+  const logger: Logger = pino({ level, base, timestamp, serializers }, destination)
   const log = Object.assign(logger, { response: responseLog(logger, base, destination) })
   return {
     log,
@@ -46,17 +50,26 @@ export function createLog(
 /**
  * Standard error, in the background and in batches. pino's destination measures its whole batch again for each line, and
  * its last write waits forever for a reader that has gone or a disk that is full: here such lines are lost.
+ *
+ * @param maxBytes of one write, which ends with a line unless that is longer
+ * @param resumed called with the number of lost lines once there is room again
  */
-function openDestination() {
+function openDestination(maxBytes: number, resumed: (lost: number) => void) {
   let lines = ''
+  /** Lines for which there was no room. */
+  let lost = 0
   /** The bytes of a batch that the operating system has not taken yet. */
   let unwritten: Buffer | undefined
   /** Set while they wait for a slow reader. */
   let retry: NodeJS.Timeout | undefined
 
+  const nextLength = (bytes: Buffer) => {
+    if (bytes.length <= maxBytes) return bytes.length
+    return bytes.lastIndexOf('\n', maxBytes - 1) + 1 || bytes.indexOf('\n') + 1 || bytes.length
+  }
   const writeRest = () => {
     retry = undefined
-    write(STDERR, unwritten!, (error, length) => {
+    write(STDERR, unwritten!, 0, nextLength(unwritten!), null, (error, length) => {
       if (error?.code === 'EAGAIN') {
         retry = setTimeout(writeRest, BUSY_RETRY_MS).unref()
         return
@@ -70,6 +83,10 @@ function openDestination() {
     if (unwritten || lines === '') return
     unwritten = Buffer.from(lines)
     lines = ''
+    if (lost > 0) {
+      resumed(lost)
+      lost = 0
+    }
     writeRest()
   }
   /** A batch that is being written in the background is left to the operating system. */
@@ -85,7 +102,7 @@ function openDestination() {
     const giveUpAt = performance.now() + MAX_FLUSH_MS
     while (rest.length > 0) {
       try {
-        rest = rest.subarray(writeSync(STDERR, rest))
+        rest = rest.subarray(writeSync(STDERR, rest, 0, nextLength(rest)))
       } catch (error) {
         const isBusy = (error as NodeJS.ErrnoException).code === 'EAGAIN'
         if (!isBusy || performance.now() > giveUpAt) return
@@ -97,6 +114,10 @@ function openDestination() {
   setInterval(passOn, FLUSH_INTERVAL_MS).unref()
   return {
     write(line: string) {
+      if (lines.length >= MAX_WAITING_LENGTH) {
+        lost++
+        return
+      }
       lines += line
       if (lines.length >= BATCH_LENGTH) passOn()
     },
@@ -105,6 +126,8 @@ function openDestination() {
 }
 
 const STDERR = 2
+/** The system doesn't mix a write of this length to a pipe with those of other processes. */
+const PIPE_BUF = 4_096
 /** A pipe whose reader is slow is full for a while. */
 const BUSY_RETRY_MS = 10
 const MAX_FLUSH_MS = 1_000
@@ -170,10 +193,13 @@ export function loggableError(error: unknown, depth = MAX_CAUSES): unknown {
   })
 }
 
-/** A mail server's response names the recipient, so only its code is logged. */
+/**
+ * A mail server's response names the recipient, so only its code is logged. The message about a text that isn't JSON, such as
+ * a carrier's response, quotes the text.
+ */
 function isSafe(error: Error): boolean {
   if (error instanceof postgres.PostgresError) return SAFE_STATES.test(error.code)
-  return !('responseCode' in error)
+  return !('responseCode' in error || error instanceof SyntaxError)
 }
 
 /** The stack without its message, which may contain values. */

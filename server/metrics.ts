@@ -433,8 +433,8 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
   select
     'mails' as queue,
     (
-         -- In the order of the index, here and below: without it, statistics from the time of a long queue would lead to a
-   -- scan of the whole table.
+      -- In the order of the index, here and below: without it, statistics from the time of a long queue would lead to a
+      -- scan of the whole table.
       select count(*)
       from (
         select 1 from mails where status = 'waiting' order by next_attempt_at limit ${MAX_COUNTED}

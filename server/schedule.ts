@@ -21,6 +21,7 @@ import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 import { countDeliveries } from './webhooks/delivery-counts.ts'
+import { skipUnwanted } from './webhooks/delivery-queue.ts'
 import { beginPartitions } from './webhooks/partitions.ts'
 
 const SECONDS = 1000
@@ -62,6 +63,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
+  { name: 'skip deliveries of disabled endpoints', everyMs: 10 * SECONDS, run: skipUnwanted },
   { name: 'count deliveries', everyMs: 5 * SECONDS, run: countDeliveries },
   { name: 'begin partitions of deliveries', everyMs: 1 * MINUTES, run: beginPartitions },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },

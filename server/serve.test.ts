@@ -79,6 +79,12 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(service.stdout()).not.toMatch(/[{}\x1b]/)
   })
 
+  it('a first start prints the progress of the import only when its number has changed', async () => {
+    const { service } = await firstStart()
+    const lines = service.stdout().match(/^Importing the bundled catalog: .*$/gm)
+    expect(lines).toEqual([...new Set(lines)])
+  })
+
   it('a start takes settings for less memory, and restarts itself once after the program was compiled', async () => {
     const { service } = await firstStart()
     expect(initialOf(service, 'cmdline')).toContain('--max-semi-space-size=8')

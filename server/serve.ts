@@ -22,7 +22,7 @@ import {
 } from './processes/installation.ts'
 import { runUntilStopped, type Started } from './processes/lifecycle.ts'
 import type { PrimaryLink } from './processes/primary-link.ts'
-import { DEMO_EMAIL, demoKey, demoPassword } from './sandbox/demo-seller.ts'
+import { type DemoAccess, demoAccess } from './sandbox/demo-seller.ts'
 import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
 import { openService, type Service } from './service.ts'
@@ -94,9 +94,7 @@ async function startOn(
   await listen(app, config)
 
   await importFirstCatalog(ctx)
-  const demo = config.sandbox
-    ? { key: await demoKey(ctx), password: await demoPassword(ctx) }
-    : undefined
+  const demo = config.sandbox ? await demoAccess(ctx) : undefined
   closers.push(startSchedule(ctx))
   const workers = [
     startDeliveryWorker(ctx),
@@ -146,9 +144,11 @@ const PROGRESS_INTERVAL_MS = 1_000
 
 async function importFirstCatalog(ctx: Service): Promise<void> {
   let last = Number.NEGATIVE_INFINITY
+  let printed = -1
   const report = await importBundledCatalog(ctx, ({ created }) => {
-    if (performance.now() - last < PROGRESS_INTERVAL_MS) return
+    if (created === printed || performance.now() - last < PROGRESS_INTERVAL_MS) return
     last = performance.now()
+    printed = created
     print(`Importing the bundled catalog: ${groupDigits(created)} records`)
   })
   if (report) {
@@ -160,13 +160,13 @@ async function importFirstCatalog(ctx: Service): Promise<void> {
 
 function welcome(
   { publicUrl, operatorToken, sandbox }: Config,
-  demo: { key: string; password: string } | undefined,
+  demo: DemoAccess | undefined,
 ): string {
   const lines = ['', 'Cardstall is ready.', '', `  base URL        ${publicUrl}/v1`]
   if (demo) {
     lines.push(
       `  demo key        ${demo.key}`,
-      `  demo e-mail     ${DEMO_EMAIL}`,
+      `  demo e-mail     ${demo.email}`,
       `  demo password   ${demo.password}`,
     )
   }

@@ -1,8 +1,9 @@
 import { hash, randomUUID } from 'node:crypto'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { inBatches } from '../../sdk/src/csv.ts'
 import { replaceFile } from './files.ts'
 import { adviseAfterInterruption } from './interruption.ts'
+import { CommandError } from './session.ts'
 
 /** A row of the file, from 0, and why it failed. */
 export type Failure = [row: number, messages: string[]]
@@ -28,26 +29,58 @@ const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
 
-/** The journal of an interrupted run of the same file. */
-export async function readJournal(file: string, of: string): Promise<Journal | undefined> {
-  const text = await readFile(file, 'utf8').catch(() => undefined)
+/**
+ * The journal of an interrupted run of the same file.
+ *
+ * @param name of the run in a sentence
+ * @throws CommandError for one with rows that were sent from another file, for another shop, or with other settings
+ */
+export async function readJournal(
+  file: string,
+  of: string,
+  name: string,
+): Promise<Journal | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
   if (text === undefined) return undefined
+  let journal: Journal | null
   try {
-    const journal = JSON.parse(text) as Journal
-    return journal.of === of ? journal : undefined
+    journal = JSON.parse(text)
   } catch {
-    // Another program's file. It is replaced.
+    journal = null
+  }
+  if (journal?.of === of) return journal
+  if (!journal?.rows || (!journal.done && !journal.sentAt)) {
+    // Another program's file, or nothing was sent.
+    await rm(file, { force: true })
     return undefined
   }
+  throw new CommandError(
+    `${name} was interrupted after ${journal.done} of ${journal.rows.length} rows, and the file, its columns or the shop have changed since: delete ${file} to begin again, which repeats these rows.`,
+  )
 }
 
-export const newJournal = (of: string, rows: number[], failed: Failure[] = []): Journal => ({
-  of,
-  key: randomUUID(),
-  rows,
-  done: 0,
-  failed,
-})
+/**
+ * Creates the journal of a new run.
+ *
+ * @param name of the run in a sentence
+ * @throws CommandError if another run of the file has begun since `readJournal`: its rows have other keys
+ */
+export async function createJournal(
+  file: string,
+  name: string,
+  start: Pick<Journal, 'of' | 'rows' | 'failed'>,
+): Promise<Journal> {
+  const journal = { ...start, key: randomUUID(), done: 0 }
+  await writeFile(file, JSON.stringify(journal), { flag: 'wx', mode: 0o600 }).catch((error) => {
+    if (error.code !== 'EEXIST') throw error
+    throw new CommandError(
+      `${name} has begun meanwhile: wait until it ends. If it was interrupted, run the same command again to continue it.`,
+    )
+  })
+  return journal
+}
 
 /**
  * Sends the rows that the journal lacks in batches, and returns all rows that failed. A batch whose response was lost too
@@ -78,13 +111,23 @@ export async function sendBatches(
 ): Promise<Failure[]> {
   adviseAfterInterruption('Interrupted. Run the same command again to continue.')
   for (const rows of inBatches(journal.rows.slice(journal.done), size, itemOf)) {
-    const isForgotten = journal.sentAt !== undefined && Date.now() - journal.sentAt > MAX_REPEAT_MS
+    const isRepeated = journal.sentAt !== undefined
+    const isForgotten = isRepeated && Date.now() - journal.sentAt! > MAX_REPEAT_MS
     journal.sentAt ??= Date.now()
     // Before it is sent: its key and its time must survive an interruption.
     await replaceFile(file, JSON.stringify(journal))
+    const sendRows = () =>
+      send(rows, `${journal.key}-${journal.done}`).catch(async (error) => {
+        // The account or its key may not do this yet: the batch had no effect, and can be sent at any time.
+        if (!isRepeated && (error.status === 401 || error.status === 403)) {
+          delete journal.sentAt
+          await replaceFile(file, JSON.stringify(journal))
+        }
+        throw error
+      })
     const failed = isForgotten
       ? rows.map((row): Failure => [row, [unknown]])
-      : await atThePaceOfTheLimit(() => send(rows, `${journal.key}-${journal.done}`), waiting)
+      : await atThePaceOfTheLimit(sendRows, waiting)
     journal.failed.push(...failed)
     journal.done += rows.length
     delete journal.sentAt

@@ -63,13 +63,19 @@ async function poll(root: string, { device_code, interval, expires_in }: Device)
   for (let seconds = interval; performance.now() < end; ) {
     await wait(seconds * 1000)
     const fields = { grant_type: GRANT_TYPE, client_id: CLIENT_ID, device_code }
-    const answer = await send<Answer>(`${root}/oauth/token`, fields)
+    const answer = await send<Answer>(`${root}/oauth/token`, fields).catch((error) => {
+      // The code stays valid while the service or the network is away for a moment.
+      if (error instanceof Unavailable) return { error: 'slow_down' }
+      throw error
+    })
     if (answer.error === undefined) return answer
     if (answer.error === 'slow_down') seconds += SLOWER_S
     else if (answer.error !== 'authorization_pending') throw refused(answer)
   }
   throw new CommandError('The code has expired. Run "cardstall login" again.')
 }
+
+class Unavailable extends CommandError {}
 
 const refused = ({ error_description: description }: Answer) =>
   new CommandError(description ?? 'The login was refused: run "cardstall login" again.')
@@ -89,7 +95,7 @@ async function send<T>(url: string, body: Record<string, unknown>, token?: strin
   }).catch((error: Error) => {
     const { cause } = error as { cause?: { code?: string; message?: string } }
     const reason = cause?.code ?? cause?.message ?? error.message
-    throw new CommandError(
+    throw new Unavailable(
       `${new URL(url).host} cannot be reached (${reason}): check the address and your network.`,
     )
   })
@@ -98,13 +104,11 @@ async function send<T>(url: string, body: Record<string, unknown>, token?: strin
       'There is no sign-in for programs at this address. Use a key: cardstall login --with-key',
     )
   }
-  try {
-    return (await response.json()) as T
-  } catch {
-    throw new CommandError(
-      `${new URL(url).host} responded with status ${response.status}, and is no marketplace or is down: check the address, or try again later.`,
-    )
-  }
+  const answer = (await response.json().catch(() => undefined)) as T | undefined
+  if (answer !== undefined && response.status < 500) return answer
+  throw new Unavailable(
+    `${new URL(url).host} responded with status ${response.status}, and is no marketplace or is down: check the address, or try again later.`,
+  )
 }
 
 /** Best effort: the address is on the terminal as well. */

@@ -20,10 +20,10 @@ import {
 } from '../../sdk/src/csv.ts'
 import {
   atThePaceOfTheLimit,
+  createJournal,
   type Failure,
   fingerprint,
   type Journal,
-  newJournal,
   readJournal,
   sendBatches,
 } from './batches.ts'
@@ -35,6 +35,7 @@ const CHECK_SIZE = 500
 const BATCH_SIZE = 100
 /** Invalid rows that a preview shows. */
 const MAX_SHOWN = 10
+const NAME = 'An import of this file'
 const UNKNOWN = 'It may be listed already: check it before you import it again.'
 
 type ImportOptions = { dryRun?: boolean; map?: string[]; failed?: string; yes?: boolean }
@@ -51,7 +52,12 @@ export function importCommand(listings: Command): void {
     .option('--map <column=field>', 'read a field from this column', collect)
     .option('--failed <file>', 'CSV file for the rows that failed')
     .option('--yes', 'do not ask')
-    .addHelpText('after', `\nFields: ${FIELDS.join(', ').replace(/(.{1,70}) /g, '$1\n  ')}`)
+    .addHelpText(
+      'after',
+      `\nFields: ${FIELDS.join(', ')
+        .replace(/(.{1,70})(?: |$)/g, '$1\n  ')
+        .trimEnd()}`,
+    )
     .action(async (path: string, options: ImportOptions, command: Command) => {
       const session = await openSession(command)
       const { out } = session
@@ -72,7 +78,7 @@ export function importCommand(listings: Command): void {
       const { id } = await session.client.me()
       const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url, id]))
       const journalFile = `${path}.import`
-      let journal = options.dryRun ? undefined : await readJournal(journalFile, of)
+      let journal = options.dryRun ? undefined : await readJournal(journalFile, of, NAME)
       if (journal) {
         out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
       } else {
@@ -85,7 +91,7 @@ export function importCommand(listings: Command): void {
           return finish(session, rows, failed, options)
         }
         if (!options.yes) await agree(`List ${counted(valid.length)}?`)
-        journal = newJournal(of, valid, failed)
+        journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
       }
       const failed = await list(session, journalFile, journal, rows, async (failed) => {
         if (failed.length === 0) return

@@ -15,7 +15,9 @@ import { shellCommands } from './commands/shell.ts'
 import { shopCommands } from './commands/shop.ts'
 import { syncCommand } from './commands/sync.ts'
 import { webhookCommands } from './commands/webhooks.ts'
+import { showExamples } from './examples.ts'
 import { handleInterruptions } from './interruption.ts'
+import { printable } from './output.ts'
 import { referenceCommand } from './reference.ts'
 import { CommandError, EXIT, requestOf } from './session.ts'
 
@@ -75,6 +77,7 @@ for (const add of [
   add(program)
 }
 inherit(program)
+showExamples(program)
 
 // A reader such as `head` may close the pipe.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -96,7 +99,7 @@ function report(error: unknown): number {
   if (error instanceof CommanderError && /^commander\.(help|version)/.test(error.code)) {
     return error.exitCode === 0 ? 0 : EXIT.usage
   }
-  process.stderr.write(`${sentenceOf(error as Error)}${requestOf(error)}\n`)
+  process.stderr.write(`${printable(sentenceOf(error as Error))}${requestOf(error)}\n`)
   if (error instanceof CommanderError) return EXIT.usage
   if (error instanceof CommandError) return error.exitCode
   if (error instanceof AuthenticationError) return EXIT.notSignedIn

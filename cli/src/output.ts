@@ -49,7 +49,9 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
       const titles = columns.map(([title]) => title)
       const room = columnsOfTerminal - GAP.length * (titles.length - 1)
       const widths = fitted(
-        titles.map((title, i) => Math.max(...[title, ...rows.map((row) => row[i]!)].map(widthOf))),
+        titles.map((title, i) =>
+          rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), widthOf(title)),
+        ),
         room,
       )
       if (sum(widths) > room) {
@@ -89,7 +91,7 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
 
     /** A sentence about a success, which scripts don't need. */
     note(text: string) {
-      if (!quiet && !json && !ndjson) process.stderr.write(`${text}\n`)
+      if (!quiet && !json && !ndjson) process.stderr.write(`${printable(text)}\n`)
     },
 
     /** Replaces the progress line of a terminal; elsewhere only the last one counts. */
@@ -112,10 +114,13 @@ const sum = (numbers: number[]) => numbers.reduce((sum, number) => sum + number,
 
 /** Shortens the widest columns until the table fits on the terminal, except for the id that people copy. */
 function fitted(widths: number[], room: number): number[] {
-  const left = sum(widths) - room
-  const widest = Math.max(...widths.slice(1))
-  if (!(left > 0) || widest <= MIN_WIDTH) return widths
-  return fitted(widths.with(widths.indexOf(widest, 1), widest - 1), room)
+  const shown = [...widths]
+  for (let left = sum(widths) - room; left > 0; left--) {
+    const widest = Math.max(...shown.slice(1))
+    if (widest <= MIN_WIDTH) break
+    shown[shown.indexOf(widest, 1)] = widest - 1
+  }
+  return shown
 }
 
 /** Characters of East Asian scripts fill two cells. */
@@ -141,12 +146,17 @@ function wrapped(text: string, width: number): string[] {
 /** Text that fills a column exactly. */
 function padded(text: string, width: number): string {
   if (widthOf(text) <= width) return text + ' '.repeat(width - widthOf(text))
-  const characters = [...text]
-  while (widthOf(characters.join('')) > width - 1) characters.pop()
-  return padded(`${characters.join('')}…`, width)
+  let begin = ''
+  for (const character of text) {
+    if (widthOf(begin + character) >= width) break
+    begin += character
+  }
+  return padded(`${begin}…`, width)
 }
 
-/** Control characters of catalog and seller texts must not reach the terminal. */
+/** Control characters of texts from the catalog, sellers and files must not reach the terminal. Lines stay lines. */
+export const printable = (text: string) => text.replace(/[[\p{Cc}\p{Cf}]--\n]+/gv, ' ')
+
 const oneLine = (value: string | number | null | undefined) =>
   String(value ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
 

@@ -33,19 +33,19 @@ export async function readProfiles(): Promise<Stored> {
   }
 }
 
-export async function saveProfile(name: string, profile: Profile): Promise<void> {
-  const stored = await readProfiles()
-  await write({ current: name, profiles: { ...stored.profiles, [name]: profile } })
+/** Stores a profile and makes it the current one. Returns the one that it replaces. */
+export async function saveProfile(name: string, profile: Profile): Promise<Profile | undefined> {
+  const { profiles } = await readProfiles()
+  await write({ current: name, profiles: { ...profiles, [name]: profile } })
+  return profiles[name]
 }
 
-/** Returns whether there was such a profile. */
-export async function deleteProfile(name: string): Promise<boolean> {
-  const { profiles } = await readProfiles()
-  if (!profiles[name]) return false
+/** Deletes a profile. After the current one, the first of the others is current. */
+export async function deleteProfile(name: string): Promise<void> {
+  const { current: former, profiles } = await readProfiles()
   const { [name]: _, ...others } = profiles
-  const [current] = Object.keys(others)
+  const current = former === name ? Object.keys(others)[0] : former
   await write({ ...(current === undefined ? {} : { current }), profiles: others })
-  return true
 }
 
 const write = (stored: Stored) => replaceFile(FILE, `${JSON.stringify(stored, null, 2)}\n`)

@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
+import { examplesOf } from './examples.ts'
 
 /** `reference`, a hidden command: prints cli/COMMANDS.md, which `npm run generate` writes. */
 export function referenceCommand(program: Command): void {
@@ -29,11 +30,13 @@ function sectionOf(command: Command, path: string): string {
   const usage = [path, ...command.registeredArguments.map(argumentText)].join(' ')
   const options = command.options.filter(({ hidden }) => !hidden)
   const description = command.description()
+  const examples = examplesOf(path.replace('cardstall ', ''))
   return [
     `## ${path}`,
     `\`${usage}\``,
     `${description.charAt(0).toUpperCase()}${description.slice(1)}.`,
     [...command.registeredArguments.flatMap(argumentLine), ...options.map(optionLine)].join('\n'),
+    `\`\`\`sh\n${examples.join('\n')}\n\`\`\``,
   ]
     .filter(Boolean)
     .join('\n\n')

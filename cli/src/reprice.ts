@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { FIELDS, lengthError, messagesOf, readNumberField } from '../../sdk/src/csv.ts'
-import { type Failure, fingerprint, newJournal, readJournal, sendBatches } from './batches.ts'
+import { createJournal, type Failure, fingerprint, readJournal, sendBatches } from './batches.ts'
 import { counted, csvOf, showRows } from './import.ts'
-import { plural } from './output.ts'
+import { plural, printable } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -13,6 +13,7 @@ const BATCH_SIZE = 1_000
 /** No column has a longer value that is valid. */
 const MAX_LENGTH = 100
 
+const NAME = 'A change with this file'
 const UNKNOWN = 'It may be changed already: check it before you change it again.'
 
 type Read = { value?: unknown; error?: string; warning?: string }
@@ -60,7 +61,7 @@ export function repriceCommand(listings: Command): void {
       const { id } = await client.me()
       const file = `${path}.reprice`
       const of = fingerprint(bytes, JSON.stringify([profile.url, id]))
-      let journal = await readJournal(file, of)
+      let journal = await readJournal(file, of, NAME)
       if (journal) {
         out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
       } else {
@@ -76,7 +77,7 @@ export function repriceCommand(listings: Command): void {
         showRows(out, all, adapted, 'adapted rows')
         if (rows.length > 0 && !yes) await agree(`Change ${plural(rows.length, 'listing')}?`)
         const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
-        journal = newJournal(of, rows, failed)
+        journal = await createJournal(file, NAME, { of, rows, failed })
       }
       const sent = new Set(journal.rows)
       const failed = await sendBatches(file, journal, {
@@ -96,7 +97,7 @@ export function repriceCommand(listings: Command): void {
       out.endProgress()
       const refused = failed.filter(([row]) => sent.has(row))
       for (const [row, messages] of failed) {
-        process.stderr.write(`row ${all[row]!.number}: ${messages.join(' ')}\n`)
+        process.stderr.write(`row ${all[row]!.number}: ${printable(messages.join(' '))}\n`)
       }
       out.records(
         [{ changed: sent.size - refused.length, failed: failed.length }],

@@ -56,7 +56,8 @@ export async function openSession(command: Command): Promise<Session> {
       EXIT.notSignedIn,
     )
   }
-  return { client: clientOf({ key, url }), out: openOutput(options), profile: { key, url } }
+  const client = clientOf({ key, url })
+  return { client, out: openOutput(options), profile: { key, url: apiUrl(url) } }
 }
 
 /** @throws CommandError (exit code 2) for an address that is none */
@@ -74,5 +75,5 @@ export function clientOf({ key, url }: Profile): Cardstall {
   }
 }
 
-/** The address of the seller API. People often leave `/v1` out. */
+/** The address of the seller API in one way, because journals and places are found by it. People often leave `/v1` out. */
 export const apiUrl = (url: string) => url.replace(/\/*$/, '').replace(/(\/v1)?$/, '/v1')

@@ -74,7 +74,7 @@ export const patch = <T = void>(path: string, body: unknown) => call<T>('PATCH',
 export const remove = <T = void>(path: string, body?: unknown) => call<T>('DELETE', path, { body })
 /** A file that needs the token. A link can load all others. */
 export const getFile = (path: string): Promise<Blob> =>
-  request('GET', path).then((response) => response.blob())
+  request('GET', path).then((response) => response.blob().catch(refuseBroken))
 
 /** A random name for an Idempotency-Key, also where the page has no secure context. */
 export const randomName = () =>
@@ -100,7 +100,7 @@ function addressOf(path: string, query: Query = {}): string {
  */
 async function call<T>(method: string, path: string, options?: Options): Promise<T> {
   const response = await request(method, path, options)
-  return (response.status === 204 ? undefined : await response.json()) as T
+  return (response.status === 204 ? undefined : await response.json().catch(refuseBroken)) as T
 }
 
 async function request(
@@ -121,10 +121,7 @@ async function request(
     },
     body: body === undefined ? undefined : JSON.stringify(body),
     signal,
-  }).catch((error) => {
-    if (error.name === 'AbortError') throw error
-    throw connectionLost()
-  })
+  }).catch(refuseBroken)
   if (response.status === 502 || response.status === 503 || response.status === 504) {
     // The carrier's failures have an envelope too.
     const error = await errorOf(response)
@@ -139,6 +136,12 @@ async function request(
   session.is(response.headers.has('x-account') ? 'of another shop' : 'valid')
   if (!response.ok) throw await errorOf(response)
   return response
+}
+
+/** Throws the error of a request or response that has broken off; one that is complete but no JSON stays as it is. */
+function refuseBroken(error: Error): never {
+  if (error.name === 'AbortError' || error instanceof SyntaxError) throw error
+  throw connectionLost()
 }
 
 function connectionLost(): ConnectionError {

@@ -9,6 +9,7 @@ import { createRoot } from 'react-dom/client'
 import { Router, useLocation } from 'wouter'
 import { DASHBOARD } from './base.ts'
 import { queryClient } from './query-client.ts'
+import { askBeforeLeaving } from './shell/ask-before-leaving.ts'
 import { Shell } from './shell/shell.tsx'
 
 function App() {
@@ -19,6 +20,8 @@ function App() {
     </RouterProvider>
   )
 }
+
+askBeforeLeaving()
 
 createRoot(document.getElementById('dashboard')!).render(
   <StrictMode>

@@ -54,6 +54,13 @@ describe('reading CSV', () => {
     )
   })
 
+  it('a row that fails again has its new reason instead of the former one', () => {
+    const first = failedCsv(['card'], [{ row: ['x'], reason: 'unknown' }])
+    const { columns, rows } = readCsv(bytes(first))
+    const again = failedCsv(columns, [{ row: rows[0]!.values, reason: 'no price' }])
+    expect(again).toBe('\ufeffcard,reason\r\nx,no price\r\n')
+  })
+
   it('any mix of line ends, in quotes too, gives the same rows', () => {
     const value = fc.constantFrom('x', '4,5', 'a "b"', 'two\nlines', '\n', ' ')
     const row = fc.tuple(value, value, fc.constant('last'))

@@ -328,7 +328,14 @@ export function inBatches<T>(rows: T[], max: number, itemOf: (row: T) => unknown
   return batches
 }
 
-/** The rows that failed, with all of their columns and the reason, to correct and import again. */
-export const failedCsv = (columns: string[], failed: { row: string[]; reason: string }[]): string =>
+/**
+ * The rows that failed, with all of their columns and the reason, to correct and import again. The reason of a former
+ * import is replaced.
+ */
+export function failedCsv(columns: string[], failed: { row: string[]; reason: string }[]): string {
+  const width = columns.at(-1) === 'reason' ? columns.length - 1 : columns.length
+  const fields = [...columns.slice(0, width), 'reason']
+  const data = failed.map(({ row, reason }) => [...row.slice(0, width), reason])
   // Excel reads UTF-8 only after a byte order mark.
-  `\ufeff${Papa.unparse({ fields: [...columns, 'reason'], data: failed.map(({ row, reason }) => [...row, reason]) })}\r\n`
+  return `\ufeff${Papa.unparse({ fields, data })}\r\n`
+}

@@ -1,5 +1,5 @@
 import { CardstallError, ConnectionError } from './errors.ts'
-import { notify, type Options, sleep, type Transport } from './transport.ts'
+import { notify, type Options, onAbort, sleep, type Transport } from './transport.ts'
 import type { WebhookEvent } from './webhooks.ts'
 
 /** Your events as they happen. `cursor()` is the position after the current event: store it when the event is handled. */
@@ -38,7 +38,7 @@ export function followEvents(
           query: { after: position },
           accept: 'text/event-stream',
         })
-        for await (const { id, data } of messagesOf(body)) {
+        for await (const { id, data } of messagesOf(body, signal)) {
           position = id ?? position
           if (!isOpen) notify(onConnection, 'open')
           isOpen = wasOpen = true
@@ -46,15 +46,15 @@ export function followEvents(
           if (signal?.aborted) return
         }
       } catch (error) {
-        if (signal?.aborted) return
         // 409: the service still counts the lost connections, as long as it may believe that they live.
         const isLost =
+          signal?.aborted ||
           !(error instanceof CardstallError) ||
           isPassing(error) ||
           (wasOpen && error.status === 409)
         if (!isLost) throw error
       }
-      if (isOpen) notify(onConnection, 'lost')
+      if (isOpen && !signal?.aborted) notify(onConnection, 'lost')
       isOpen = false
       await sleep(RETRY_MS, signal).catch(() => {})
     }
@@ -68,24 +68,28 @@ export const isPassing = (error: unknown) =>
   (error instanceof CardstallError && (error.status === 429 || error.status! >= 500))
 
 /** The messages of a stream of server-sent events, as this service writes them: blocks of lines that end in `\n`. */
-async function* messagesOf(stream: ReadableStream<Uint8Array>) {
+async function* messagesOf(stream: ReadableStream<Uint8Array>, signal?: AbortSignal) {
   const reader = stream.getReader()
+  const end = () => reader.cancel().catch(() => {})
   const decoder = new TextDecoder()
   let text = ''
+  const ignoreAbort = onAbort(signal, end)
   try {
     for (;;) {
-      const timer = setTimeout(() => reader.cancel().catch(() => {}), SILENCE_MS)
+      const timer = setTimeout(end, SILENCE_MS)
       const { value, done } = await reader.read().finally(() => clearTimeout(timer))
       if (done) return
       text += decoder.decode(value, { stream: true })
       const blocks = text.split('\n\n')
       text = blocks.pop()!
       for (const block of blocks) {
-        const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
+        // Not `.` and `m`: a text in the data can have U+2028, which both take for the end of the line.
+        const field = (name: string) => new RegExp(`(?:^|\n)${name}: ([^\n]*)`).exec(block)?.[1]
         yield { id: field('id'), data: field('data') }
       }
     }
   } finally {
-    reader.cancel().catch(() => {})
+    ignoreAbort()
+    end()
   }
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -248,6 +249,46 @@ describe('the client', () => {
     stop.abort()
   })
 
+  it('a feed of events leaves no listener of a lost connection on its signal, and an abort ends it at once', async () => {
+    let connections = 0
+    let isCancelled = false
+    const message = new TextEncoder().encode('id: 1-0\ndata: {"event":"order.created"}\n\n')
+    const { client: flaky } = scripted([], {
+      fetch: async () => {
+        const isLast = ++connections === 3
+        const stream = new ReadableStream<Uint8Array>({
+          start(controller) {
+            controller.enqueue(message)
+            if (!isLast) controller.close()
+          },
+          cancel() {
+            isCancelled = true
+          },
+        })
+        return new Response(stream)
+      },
+    })
+    const stop = new AbortController()
+    const states: string[] = []
+    const feed = flaky.tools.events.follow(undefined, {
+      signal: stop.signal,
+      onConnection: (state) => states.push(state),
+    })
+    const events = feed[Symbol.asyncIterator]()
+    const listeners: number[] = []
+    for (let i = 0; i < 3; i++) {
+      expect((await events.next()).value).toEqual({ event: 'order.created' })
+      listeners.push(getEventListeners(stop.signal, 'abort').length)
+    }
+    expect(listeners).toEqual([1, 1, 1])
+    const end = events.next()
+    stop.abort()
+    expect(await end).toEqual({ done: true, value: undefined })
+    expect([connections, isCancelled]).toEqual([3, true])
+    expect(states).toEqual(['open', 'lost', 'open', 'lost', 'open'])
+    expect(getEventListeners(stop.signal, 'abort')).toEqual([])
+  })
+
   it('rows that are added while a list is read hide none of the others', async () => {
     const other = await app.seller()
     const own = new Cardstall({ key: other.key, baseUrl })
@@ -343,6 +384,23 @@ describe('the client', () => {
       expect(event).toBe('order.cancelled')
       break
     }
+    stop.abort()
+  })
+
+  it('an event whose texts have line separators of Unicode is received whole', async () => {
+    const stop = new AbortController()
+    const { signal } = stop
+    const states: string[] = []
+    const onConnection = (state: string) => states.push(state)
+    const feed = client.tools.events.follow(undefined, { signal, onConnection })
+    const first = feed[Symbol.asyncIterator]().next()
+    await until('the stream is open', () => states.length > 0)
+    const buyer = { name: 'Misty\u2028Water\u2029flower', email: 'misty@mail.example' }
+    const { orderIds } = await buy(app, [[(await listed())[0]!, 1]], { buyer })
+    expect((await first).value).toMatchObject({
+      event: 'order.created',
+      data: { order_id: orderIds[0], buyer_name: buyer.name },
+    })
     stop.abort()
   })
 
@@ -471,6 +529,9 @@ describe('errors', () => {
     const redirecting = scripted([new Response(null, { status: 308, headers: { location: '/' } })])
     await expect(redirecting.client.me()).rejects.toThrow(/redirected/)
     expect(redirecting.sent).toHaveLength(1)
+    // The status of a redirect in a browser.
+    expect(Response.error().status).toBe(0)
+    await expect(scripted([Response.error()]).client.me()).rejects.toThrow(/redirected/)
   })
 
   it('a page that is not the API’s is an error that names baseUrl, and the cause of a lost connection is named', async () => {
@@ -712,6 +773,16 @@ describe('retries', () => {
     await expect(call).rejects.toBe(reason)
   })
 
+  it.each([Number.POSITIVE_INFINITY, 2 ** 31])(
+    'a timeoutMs of %d is no limit',
+    async (timeoutMs) => {
+      const late: typeof fetch = (_, { signal } = {}) =>
+        Promise.race([sleep(50).then(() => Response.json({ data: [] })), aborted(signal!)])
+      const { client: patient } = scripted([], { fetch: late, timeoutMs, maxRetries: 0 })
+      await expect(patient.series.list()).resolves.toEqual([])
+    },
+  )
+
   it('labels of several orders may take longer than the timeoutMs of the client, but not longer than that of the call', async () => {
     const late: typeof fetch = (_, { signal } = {}) =>
       Promise.race([sleep(100).then(() => Response.json({ data: [] })), aborted(signal!)])
@@ -720,6 +791,17 @@ describe('retries', () => {
     await expect(patient.tools.labels.merge([1])).resolves.toMatchObject({ missing: [] })
     await expect(patient.tools.labels.buy([1], { timeoutMs: 20 })).rejects.toThrow(TimeoutError)
     await expect(patient.me()).rejects.toThrow(TimeoutError)
+  })
+
+  it('a resend of many deliveries may take longer than the timeoutMs of the client', async () => {
+    const late: typeof fetch = (_, { signal } = {}) =>
+      Promise.race([
+        sleep(100).then(() => Response.json({ data: { deliveries: 3 } })),
+        aborted(signal!),
+      ])
+    const { client: patient } = scripted([], { fetch: late, timeoutMs: 20, maxRetries: 0 })
+    const period = { from: '2026-01-01', to: '2026-02-01' }
+    await expect(patient.tools.webhooks.resend(1, period)).resolves.toBe(3)
   })
 
   it('onRequest is called for every attempt, whatever its end', async () => {

@@ -53,6 +53,9 @@ const MAX_WAIT_S = 30
 /** Longer than a response with several labels takes. */
 const LABELS_TIMEOUT_MS = 150_000
 
+/** The service resends a million deliveries in about a minute. */
+const RESEND_TIMEOUT_MS = 240_000
+
 const waitingForLabels = (options: Options): Options => ({
   ...options,
   timeoutMs: options.timeoutMs ?? LABELS_TIMEOUT_MS,
@@ -216,7 +219,8 @@ export function tools(transport: Transport) {
         { from, to }: { from: Date | string; to: Date | string },
         options: Options = {},
       ): Promise<number> {
-        const request = { ...options, body: { from, to } }
+        const timeoutMs = options.timeoutMs ?? RESEND_TIMEOUT_MS
+        const request = { ...options, timeoutMs, body: { from, to } }
         const path = `/webhooks/${id}/resend`
         return (await dataOf<{ deliveries: number }>('POST', path, request)).deliveries
       },
@@ -306,8 +310,7 @@ export function tools(transport: Transport) {
             yield* data
             position = next
           } catch (error) {
-            if (signal?.aborted) return
-            if (!isPassing(error)) throw error
+            if (!signal?.aborted && !isPassing(error)) throw error
             await sleep(RETRY_MS, signal).catch(() => {})
           }
         }

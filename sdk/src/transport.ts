@@ -17,7 +17,7 @@ export type ClientOptions = {
   key?: string
   /** Address of the seller API, which ends in `/v1`. Default: the environment variable CARDSTALL_URL. */
   baseUrl?: string
-  /** Time limit of an attempt, in milliseconds. Default: 30,000. Calls that wait for changes or labels have longer ones. */
+  /** Time limit of an attempt, in milliseconds. Default: 30,000. Calls that wait for changes, labels or many resends have longer ones. */
   timeoutMs?: number
   /** Attempts after the first one. Default: 2. */
   maxRetries?: number
@@ -53,7 +53,10 @@ export type Request = Options & {
   retry?: Retry | undefined
   /** The API below the address of the service: the seller API by default. */
   api?: 'v1' | 'tools/v1' | undefined
-  /** Media type of the response. `text/event-stream` is received as a stream, anything but JSON and text as bytes. */
+  /**
+   * Media type of the response. `text/event-stream` is received as a stream, which `signal` doesn't end; anything but JSON
+   * and text as bytes.
+   */
   accept?: string | undefined
 }
 
@@ -64,8 +67,10 @@ export type Transport = <T>(method: string, path: string, request?: Request) => 
 
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504])
 const UNSENT_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
-const MIN_BACKOFF_MS = 500
-const MAX_BACKOFF_MS = 8_000
+const MIN_BACKOFF_S = 0.5
+const MAX_BACKOFF_S = 8
+/** A longer timer ends at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** A longer Retry-After is an error of the call. */
 const MAX_RETRY_AFTER_S = 60
 
@@ -98,12 +103,9 @@ export function openTransport(options: ClientOptions): Transport {
           return { body: undefined as T, headers: new Headers() }
         }
         if (attempt > maxRetries || request.signal?.aborted || !mayRetry(error, retry)) throw error
-        const { retryAfter } = error as CardstallError
-        if (retryAfter !== undefined && retryAfter > MAX_RETRY_AFTER_S) throw error
-        await sleep(
-          retryAfter === undefined ? backoffMs(attempt) : retryAfter * 1000,
-          request.signal,
-        )
+        const { retryAfter = backoffS(attempt) } = error as CardstallError
+        if (retryAfter > MAX_RETRY_AFTER_S) throw error
+        await sleep(retryAfter * 1000, request.signal)
       }
     }
   }
@@ -123,10 +125,11 @@ export function openTransport(options: ClientOptions): Transport {
     }
     const limit = new AbortController()
     const cancel = () => limit.abort()
-    const timer = setTimeout(cancel, timeoutMs ?? options.timeoutMs ?? 30_000)
-    let isStream = false
-    signal?.addEventListener('abort', cancel)
-    if (signal?.aborted) cancel()
+    const timer = setTimeout(
+      cancel,
+      Math.min(timeoutMs ?? options.timeoutMs ?? 30_000, MAX_TIMEOUT_MS),
+    )
+    const ignoreAbort = onAbort(signal, cancel)
     try {
       const response = await send(url, {
         method,
@@ -145,11 +148,11 @@ export function openTransport(options: ClientOptions): Transport {
       const { status, headers } = response
       const requestId = headers.get('x-request-id') ?? undefined
       received = { status, requestId }
-      isStream = response.ok && accept === 'text/event-stream'
+      const isStream = response.ok && accept === 'text/event-stream'
       const content = isStream
         ? response.body
         : contentOf(new Uint8Array(await response.arrayBuffer()), headers)
-      if (!response.ok) throw refusalOf(status, response.type, content, headers, requestId)
+      if (!response.ok) throw refusalOf(status, content, headers, requestId)
       const isEmpty = content === undefined && status !== 204 && method !== 'HEAD'
       const isOther = typeof content === 'string' || content instanceof Uint8Array
       if (accept === undefined && (isEmpty || isOther)) {
@@ -163,8 +166,7 @@ export function openTransport(options: ClientOptions): Transport {
       throw failure
     } finally {
       clearTimeout(timer)
-      // The signal also ends a stream.
-      if (!isStream) signal?.removeEventListener('abort', cancel)
+      ignoreAbort()
     }
 
     function failureOf(error: unknown): unknown {
@@ -179,13 +181,12 @@ export function openTransport(options: ClientOptions): Transport {
 
 function refusalOf(
   status: number,
-  responseType: string,
   content: unknown,
   headers: Headers,
   requestId: string | undefined,
 ): CardstallError {
-  const isRedirect = responseType === 'opaqueredirect' || (status >= 300 && status < 400)
-  if (isRedirect) {
+  // A redirect: 3xx, or 0 in a browser, which hides its status.
+  if (status < 400) {
     return new CardstallError('The service redirected the request: check `baseUrl`.', { status })
   }
   return errorOf(status, content, { requestId, retryAfter: retryAfterOf(headers) })
@@ -227,23 +228,27 @@ function reasonOf(error: unknown): string {
   return code === undefined || reason.includes(code) ? reason : `${reason}, ${code}`
 }
 
-const backoffMs = (attempt: number) =>
-  Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2)
+const backoffS = (attempt: number) =>
+  Math.min(MAX_BACKOFF_S, MIN_BACKOFF_S * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2)
 
 /** Waits; an abort ends the wait with the reason of the signal. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
+export const sleep = (ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
+      ignoreAbort()
       resolve()
     }, ms)
-    signal?.addEventListener('abort', abort)
-    if (signal?.aborted) abort()
+    const ignoreAbort = onAbort(signal, () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    })
   })
+
+/** Calls `handle` when `signal` is aborted, or at once if it is. The returned function ends that: signals live long. */
+export function onAbort(signal: AbortSignal | undefined, handle: () => void): () => void {
+  if (signal?.aborted) handle()
+  else signal?.addEventListener('abort', handle)
+  return () => signal?.removeEventListener('abort', handle)
 }
 
 /** Sends a request, and returns the `data` of its response. */

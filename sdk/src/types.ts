@@ -1355,7 +1355,7 @@ export interface Delivery {
    */
   status: 'pending' | 'delivered' | 'failed' | 'skipped'
   /**
-   * Oldest first, including resends
+   * The latest 50, oldest first, including resends
    */
   attempts: {
     /**
@@ -1531,7 +1531,7 @@ export interface ListingChange {
    */
   description?: string | null
   /**
-   * Units to add to the stock, or to take from it, at the moment of the change: a sale that happens meanwhile is not lost. The item fails if the stock would be below 0 or above 999. Excludes `quantity`
+   * Units to add to the stock, or to take from it, at the moment of the change: a sale that happens meanwhile is not lost. The item fails if the stock would be below 0, or if units are added and it would be above 999. Excludes `quantity`
    */
   quantity_delta?: number
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import type { ApiAccess, Fulfilment, SellerTier } from '../enums.ts'
-import { notFound, validationError } from '../errors.ts'
+import { notFound } from '../errors.ts'
 
 /** One way in which a seller sends parcels. */
 export type ShippingOption = {
@@ -43,7 +43,7 @@ export type Account = {
   /** The published mean and number of all reviews, imported and own (rating.ts). */
   sellerRating: number | null
   sellerReviews: number
-  /** IANA name of the zone of the shop's days and months. */
+  /** IANA name of the zone of the shop's days. Its months are in UTC. */
   timeZone: string
   /** Hides the shop from buyers, who can't order from it (holiday.ts). */
   onHoliday: boolean
@@ -90,15 +90,3 @@ export function slugFor(shopName: string): string {
 /** The page of the dashboard on which a seller completes the payout setup. */
 export const payoutsPage = ({ config }: { config: Pick<Config, 'publicUrl'> }) =>
   `${config.publicUrl}/dashboard/payouts`
-
-/** Checks the name of a time zone. @throws validation_error for any other text */
-export function requireTimeZone(name: string): void {
-  try {
-    // Offsets such as "+01:00" are valid too, but have no daylight saving time.
-    if (/^[A-Z]/.test(name)) return void new Intl.DateTimeFormat('en', { timeZone: name })
-  } catch {
-    // Refused below.
-  }
-  const message = 'The time_zone field must be the name of a time zone, such as Europe/Amsterdam.'
-  throw validationError({ time_zone: [message] })
-}

@@ -11,7 +11,6 @@ import {
   type Account,
   type AccountChanges,
   accountNotFound,
-  requireTimeZone,
   type ShippingOption,
   slugFor,
 } from './account.ts'
@@ -51,7 +50,7 @@ export async function changeAccount(
   id: number,
   changes: Omit<AccountChanges, 'payoutVerified'>,
 ): Promise<Account> {
-  if (changes.timeZone !== undefined) requireTimeZone(changes.timeZone)
+  if (changes.timeZone !== undefined) await requireTimeZone(ctx, changes.timeZone)
   const passwordHash = changes.password ? await hashPassword(changes.password) : null
   return refuseTaken(() =>
     inTransaction(ctx, async (tx) => {
@@ -70,6 +69,8 @@ export async function changeAccount(
           closed_at: changes.apiAccess === 'enabled' ? null : undefined,
         }).filter(([, value]) => value !== undefined),
       )
+      // With the lock, a concurrent change is either part of the former state or waits for this one.
+      if (changes.sellerTier !== undefined) await lockAccount(db, id)
       const former = changes.sellerTier === undefined ? undefined : await getAccount(tx, id)
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
@@ -89,6 +90,29 @@ export async function changeAccount(
       return changed
     }),
   )
+}
+
+/**
+ * Checks the name of a time zone, which both the runtime and the database must know: the lists differ. The database takes
+ * a name without an area for an abbreviation: its `CET` has no summer time.
+ *
+ * @throws validation_error for any other text
+ */
+async function requireTimeZone({ db }: Pick<Context, 'db'>, name: string): Promise<void> {
+  if (/^(UTC$|[A-Z]\w*\/)/.test(name) && isTimeZone(name)) {
+    const [known] = await db`select 1 from pg_timezone_names where lower(name) = lower(${name})`
+    if (known) return
+  }
+  const message = 'The time_zone field must be the name of a time zone, such as Europe/Amsterdam.'
+  throw validationError({ time_zone: [message] })
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return Boolean(new Intl.DateTimeFormat('en', { timeZone: name }))
+  } catch {
+    return false
+  }
 }
 
 /** One account with its shipping options. @throws not_found */
@@ -194,7 +218,7 @@ async function writeShippingOptions(
   options: ShippingOption[],
 ): Promise<void> {
   // Concurrent replacements wait for each other: the options of one would violate the key of the other.
-  await db`select from accounts where id = ${accountId} for no key update`
+  await lockAccount(db, accountId)
   await db`delete from shipping_options where account_id = ${accountId}`
   await db`
     insert into shipping_options (
@@ -211,6 +235,9 @@ async function writeShippingOptions(
       )
   `
 }
+
+const lockAccount = (db: Db, id: number) =>
+  db`select from accounts where id = ${id} for no key update`
 
 const accountColumns = (db: Db) => db`
   a.id,

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { inTransaction } from '../database/in-transaction.ts'
 import type { SellerTier } from '../enums.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, changeAccount, list } from '../test/fixtures/listings.ts'
 import { SHIPS } from '../test/fixtures/orders.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { recalculateTiers } from './recalculate-tiers.ts'
 
 let market: TestApp
@@ -96,6 +98,21 @@ describe('on the 1st of the month at 00:05 UTC', () => {
       expect.stringContaining('from Master to Bronze, because of'),
       expect.stringContaining('from Bronze to Master, by a decision of the marketplace.'),
     ])
+  })
+
+  it('two concurrent changes to the same tier are announced once', async () => {
+    const { accountId } = await market.seller()
+    let changes: Promise<unknown> = Promise.resolve()
+    await inTransaction(market.ctx, async ({ db }) => {
+      await db`select from accounts where id = ${accountId} for no key update`
+      const change = () => changeAccount(market, accountId, { seller_tier: 'Gold' })
+      changes = Promise.all([change(), change()])
+      await untilLockWaiters(market.ctx.db, 2)
+    })
+    await changes
+    const { body } = await market.operator.get('/operator/v1/sandbox/mail?per_page=100')
+    const subjects = body.data.map(({ subject }: { subject: string }) => subject)
+    expect(subjects).toEqual(['Your seller tier is now Gold'])
   })
 
   it('the first run keeps the tiers of a new marketplace', async () => {

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
+import { deleteSome, inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Db } from '../database/sql.ts'
 import { withoutSecrets } from './secrets.ts'
 
 /** An action of staff, a member or the back end. */
@@ -107,30 +107,20 @@ const MAX_STATE_LENGTH = 32_768
 
 function stored(state: object | null | undefined): string | null {
   if (!state) return null
-  // PostgreSQL's jsonb can't hold a NUL.
-  const json = JSON.stringify(withoutSecrets(state)).replaceAll('\\u0000', '')
+  const json = JSON.stringify(withoutSecrets(state))
   return json.length <= MAX_STATE_LENGTH ? json : '{"omitted": "larger than 32 KiB"}'
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-const MAX_DELETED = 10_000
 
-/** Deletes entries older than `AUDIT_RETENTION_DAYS`, in several transactions. */
+/** Deletes entries older than `AUDIT_RETENTION_DAYS`. */
 export async function pruneAudit({ config, now, begin }: Context): Promise<void> {
   const before = new Date(now().getTime() - config.auditRetentionDays * DAY_MS)
-  const deleteSome = async (db: Db) => {
-    await db`select set_config('cardstall.prunes_audit_entries', 'on', true)`
-    const { count } = await db`
-      delete from audit_entries
-      where id in (
-        select id from audit_entries
-        where created_at < ${before}
-        order by created_at, id
-        limit ${MAX_DELETED}
-        for update skip locked
-      )
-    `
-    return count
-  }
-  while ((await begin(deleteSome)) === MAX_DELETED);
+  await inBatches((max) =>
+    begin(async (db) => {
+      await db`select set_config('cardstall.prunes_audit_entries', 'on', true)`
+      const where = db`created_at < ${before}`
+      return deleteSome(db, 'audit_entries', { where, orderBy: 'created_at' }, max)
+    }),
+  )
 }

@@ -2,17 +2,23 @@
 const SECRET =
   /^(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|payload|buyer|text|message)$/
 
-/** The user and password in a URL, such as that of a webhook endpoint. */
-const CREDENTIALS = /(\/\/)[^/?#@\s]*@/g
+/**
+ * The user and password of a URL, such as that of a webhook endpoint, up to the last @ before its path. A URL that is the
+ * whole text may lack its slashes and have backslashes and spaces, like the URLs that are accepted.
+ */
+const CREDENTIALS = /(^\s*https?:[/\\]*)[^/\\?#]*@|(\/\/)[^/\\?#\s]*@/gi
+
+/** PostgreSQL's jsonb can hold neither a NUL nor half of a surrogate pair. */
+const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
 /** A copy of a state without its secrets: passwords, keys, tokens, bank accounts, signed links. */
 export function withoutSecrets(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed().replaceAll(CREDENTIALS, '$1')
+  if (typeof value === 'string') return storable(value).replaceAll(CREDENTIALS, '$1$2')
   if (Array.isArray(value)) return value.map(withoutSecrets)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => !SECRET.test(name))
-      .map(([name, inner]) => [name, withoutSecrets(inner)]),
+      .map(([name, inner]) => [storable(name), withoutSecrets(inner)]),
   )
 }

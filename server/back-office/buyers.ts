@@ -112,8 +112,8 @@ async function eraseBatch(
   )
   const ids = found.filter((id) => !kept.has(id))
   // Also of a purchase that a crash interrupted: its label may be stored.
-  const labels = await ctx.db<{ name: string; isReady: boolean }[]>`
-    select label_name as name, coalesce(status = 'ready', false) as "isReady"
+  const labels = await ctx.db<{ sliceId: number; name: string; isReady: boolean }[]>`
+    select slice_id as "sliceId", label_name as name, coalesce(status = 'ready', false) as "isReady"
     from shipments
     where
       slice_id = any(${idsOf(slices.filter(({ checkoutId }) => !kept.has(checkoutId)))}::bigint[])
@@ -121,6 +121,11 @@ async function eraseBatch(
   // Before the transaction, which must not wait for files. After a crash, the next run finds the checkouts again.
   for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
   const erased = await eraseCheckouts(ctx, ids, { withReviews: before === null })
+  // Again, because a poll may have stored a label before the transaction. A later one finds the data erased.
+  const erasedSlices = new Set(erased.slices)
+  for (const { sliceId, name } of labels) {
+    if (erasedSlices.has(sliceId)) await ctx.files.delete(labelPath(`${name}.pdf`))
+  }
   for (const key of ['checkouts', 'mails', 'events', 'disputes', 'reviews'] as const) {
     total[key] += erased[key]
   }
@@ -165,6 +170,8 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
       returning id
     `
     const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
+    // The PDFs are gone, also those of a checkout that is kept because of the dispute.
+    const withoutLabels = idsOf(await slicesOf(db, ids))
     const orders = idsOf(await ordersOf(db, slices))
     // A trigger blanks recipient, text and the mail server's reply. An e-mail that has not been attempted is sent first.
     const mails = await db`
@@ -210,12 +217,13 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
         link_nonce = null,
         link_expires_at = null,
         poll_at = null
-      where slice_id = any(${slices}::bigint[]) and state = 'bought'
+      where slice_id = any(${withoutLabels}::bigint[]) and state = 'bought'
     `
     await forgetRecipients(db, slices)
     // Followers of the change feed have copies of the rows.
     await db`update orders set changed_at = ${now()} where id = any(${orders}::bigint[])`
     return {
+      slices,
       checkouts: checkouts.length,
       mails: mails.count,
       events: events.count,

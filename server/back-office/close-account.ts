@@ -5,6 +5,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { OPEN_STATUSES } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { removeListings } from '../listings/remove-listings.ts'
+import { endGrantsOfAccount } from '../oauth/grants.ts'
 import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
 
 /** Listings that one transaction removes. */
@@ -39,7 +40,8 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
       update api_keys set revoked_at = ${now()} where account_id = ${id} and revoked_at is null
     `
     for (const endpoint of await listEndpoints(tx, id)) await removeEndpoint(tx, id, endpoint.id)
-    // Their sessions and the access of their programs are deleted with them.
+    await endGrantsOfAccount(tx, id)
+    // Their sessions are deleted with them.
     await db`delete from members where account_id = ${id}`
     await signal('keys')
     return getAccount(tx, id)

@@ -111,10 +111,15 @@ function listed<T>(
 
 /**
  * A cache of filtered lists, because a client that pages through a long list repeats its filters for each page. Each
- * snapshot of the catalog has its own lists (least recently used), bounded by their total number of cards.
+ * snapshot of the catalog has its own lists (least recently used), bounded by their memory: anyone can search for a million
+ * texts that find nothing.
  */
-const caches = new WeakMap<Catalog, { byFilters: Map<string, CardEntry[]>; size: number }>()
-const MAX_CACHED_CARDS = 1_000_000
+const caches = new WeakMap<Catalog, { byFilters: Map<string, CardEntry[]>; bytes: number }>()
+const MAX_CACHE_BYTES = 8 * 1024 * 1024
+/** Estimated memory of an entry, in addition to its key and cards. */
+const ENTRY_BYTES = 200
+
+const bytesOf = (key: string, cards: CardEntry[]) => ENTRY_BYTES + 2 * key.length + 8 * cards.length
 
 function cached(
   catalog: Catalog,
@@ -127,7 +132,7 @@ function cached(
   const key = JSON.stringify([q, set, language, region, rarity])
   let cache = caches.get(catalog)
   if (!cache) {
-    cache = { byFilters: new Map(), size: 0 }
+    cache = { byFilters: new Map(), bytes: 0 }
     caches.set(catalog, cache)
   }
   let list = cache.byFilters.get(key)
@@ -135,11 +140,11 @@ function cached(
     cache.byFilters.delete(key)
   } else {
     list = make()
-    cache.size += list.length + 1
+    cache.bytes += bytesOf(key, list)
     for (const [oldest, cards] of cache.byFilters) {
-      if (cache.size <= MAX_CACHED_CARDS) break
+      if (cache.bytes <= MAX_CACHE_BYTES) break
       cache.byFilters.delete(oldest)
-      cache.size -= cards.length + 1
+      cache.bytes -= bytesOf(oldest, cards)
     }
   }
   cache.byFilters.set(key, list)

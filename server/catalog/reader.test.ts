@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openSignals, signalOnly } from '../database/signals.ts'
 import type { Sql } from '../database/sql.ts'
@@ -330,5 +331,38 @@ describe('CatalogReader.refresh', () => {
     expect(name()).toBe(before)
     await db`alter table series_hidden rename to series`
     await until('the new name is here', () => name() === 'After the notice')
+  })
+
+  it('a refresh that fails after its reader was closed is neither logged nor retried', async () => {
+    warnings.length = 0
+    const reads: Promise<unknown>[] = []
+    const { promise: isRead, resolve } = Promise.withResolvers<void>()
+    let notify = () => {}
+    const closing = await openCatalog({
+      begin: (...read) => {
+        const result = begin(...read)
+        reads.push(result)
+        resolve()
+        return result
+      },
+      signals: {
+        on(_topic, notified) {
+          notify = notified
+          return () => {}
+        },
+      },
+      marketplaceUrl: 'https://x.example',
+      log: { warn: (...words: unknown[]) => warnings.push(words) } as never,
+    })
+    await db`alter table series rename to series_hidden`
+    notify()
+    await isRead
+    closing.close()
+    const [read] = await Promise.allSettled(reads)
+    await sleep(1_200)
+    await db`alter table series_hidden rename to series`
+    expect(read!.status).toBe('rejected')
+    expect(warnings).toEqual([])
+    expect(reads).toHaveLength(1)
   })
 })

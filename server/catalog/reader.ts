@@ -20,6 +20,7 @@ export type CatalogReader = {
   readonly current: Catalog
   /** Resolves when the snapshot includes everything that was committed before the call. */
   refresh(): Promise<void>
+  /** Follows no further import. A refresh that is running ends or fails by itself. */
   close(): void
 }
 
@@ -45,6 +46,7 @@ export async function openCatalog(options: {
   let queued: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let lastNoticed = 0
+  let isClosed = false
 
   const run = async () => {
     current = await nextCatalog(begin, current, marketplaceUrl)
@@ -72,6 +74,7 @@ export async function openCatalog(options: {
       timer = undefined
       lastNoticed = performance.now()
       refresh().catch((error) => {
+        if (isClosed) return
         log.warn({ err: error }, 'cannot reload the catalog; retrying')
         refreshSoon(RETRY_MS)
       })
@@ -79,7 +82,7 @@ export async function openCatalog(options: {
     timer.unref()
   }
 
-  signals.on('catalog', () =>
+  const unsubscribe = signals.on('catalog', () =>
     refreshSoon(Math.max(0, lastNoticed + REFRESH_INTERVAL_MS - performance.now())),
   )
 
@@ -88,7 +91,11 @@ export async function openCatalog(options: {
       return current
     },
     refresh,
-    close: () => clearTimeout(timer),
+    close() {
+      isClosed = true
+      unsubscribe()
+      clearTimeout(timer)
+    },
   }
 }
 

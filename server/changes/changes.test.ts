@@ -175,6 +175,41 @@ describe('GET /tools/v1/changes', () => {
     expect([nothing.status, nothing.body.data]).toEqual([200, []])
   })
 
+  it('an account’s eleventh waiting request and further ones get the change as well, and seldom read the database', async () => {
+    const seller = await app.seller()
+    const cursor = await startCursor(seller)
+    const waitForChange = (seconds: number) =>
+      Array.from({ length: 30 }, () => seller.get(`${FEED}?cursor=${cursor}&wait=${seconds}`))
+    const transactions = async () => {
+      const [stored] = await app.ctx.db<[{ count: number }]>`
+        select xact_commit as count from pg_stat_database where datname = current_database()
+      `
+      return stored.count
+    }
+    const before = await transactions()
+    await Promise.all(waitForChange(2))
+    expect((await transactions()) - before).toBeLessThan(500)
+    const waiting = waitForChange(30)
+    await list(other.withKey(seller.key), cardItem())
+    const found = (await Promise.all(waiting)).map(({ body }) => body.data.length)
+    expect(found).toEqual(Array(30).fill(1))
+  })
+
+  it('a request whose key is revoked while it waits gets 401, and no changes', async () => {
+    const seller = await app.seller()
+    const cursor = await startCursor(seller)
+    const keys = `/operator/v1/accounts/${seller.accountId}/keys`
+    const payload = { scopes: ['listings:read', 'listings:write'] }
+    const { data, key } = (await app.operator.post(keys, { payload })).body
+    const waiting = app.withKey(key).get(`${FEED}?cursor=${cursor}&wait=30`)
+    // Admitted after it.
+    expect((await app.withKey(key).get('/v1/me')).status).toBe(200)
+    await app.operator.delete(`${keys}/${data.id}`)
+    await list(seller, cardItem())
+    const { status, body } = await waiting
+    expect([status, body.error?.message]).toEqual([401, 'The API key has been revoked.'])
+  })
+
   it('a shutdown ends the requests that wait for a change', async () => {
     const stopped = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
     const { key } = await app.seller()

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { cursorExpired, serviceUnavailable, validationError } from '../errors.ts'
 import { realTime } from '../time/real-time.ts'
 import { waitUntil } from '../time/wait-until.ts'
@@ -190,9 +191,10 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
     delete from change_followers
     where read_at < ${new Date(now().getTime() - REGISTRATION_LIFETIME_MS)}
   `
-  await db`
-    delete from changes where created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}
-  `
+  await deleteInBatches(db, 'changes', {
+    where: db`created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}`,
+    orderBy: 'created_at',
+  })
 }
 
 const cursorInvalid = () =>

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { haveChanges, type Position } from './changes.ts'
 
 const POLL_INTERVAL_MS = 250
-/** Further callers don't wait. */
 const MAX_WAITING = 1_000
 const MAX_WAITING_OF_ACCOUNT = 10
+/** Time after which each further caller looks for changes by itself. */
+const UNWATCHED_INTERVAL_MS = 2_000
 
 type Waiting = { accountId: number; position: Position; resolve: () => void }
 
@@ -27,11 +29,18 @@ export function watchChanges(ctx: Pick<Context, 'db'>) {
   }
 
   return {
-    /** Resolves once the account has changes after the position, at the latest when `ended` is aborted. */
+    /**
+     * Resolves once the account has changes after the position, at the latest when `ended` is aborted. If too many callers
+     * wait already, it resolves after a pause, and the caller has to look.
+     */
     async changeAfter(accountId: number, position: Position, ended: AbortSignal): Promise<void> {
       const ofAccount = [...waiting].filter((caller) => caller.accountId === accountId)
       const isFull = waiting.size >= MAX_WAITING || ofAccount.length >= MAX_WAITING_OF_ACCOUNT
-      if (isFull || ended.aborted) return
+      if (ended.aborted) return
+      if (isFull) {
+        await sleep(UNWATCHED_INTERVAL_MS, undefined, { signal: ended, ref: false }).catch(() => {})
+        return
+      }
       const { promise, resolve } = Promise.withResolvers<void>()
       const caller = { accountId, position, resolve }
       waiting.add(caller)

@@ -45,6 +45,9 @@ export const createAccountCommand: Command = {
   },
 }
 
+/** The e-mail to the seller has a link to the keys in the dashboard. */
+const KEY_SETTINGS = [...DATABASE_SETTINGS, 'SANDBOX', 'PORT', 'PUBLIC_URL'] as const
+
 const keyOptions: Options = {
   scopes: { value: 'a,b', description: `Permissions of the key: ${SCOPES.join(', ')}. Required` },
   name: { value: 'NAME', description: 'Name to distinguish the key from others' },
@@ -55,7 +58,7 @@ export const createKeyCommand: Command = {
   details: 'ACCOUNT is the account’s id. Prints the key as JSON: its secret is shown only once.',
   parameters: 'ACCOUNT',
   options: keyOptions,
-  settings: DATABASE_SETTINGS,
+  settings: KEY_SETTINGS,
   async run(config, { parameters }) {
     const { values, positionals } = parseParameters(parameters, keyOptions, ['ACCOUNT'])
     const accountId = idIn('ACCOUNT', positionals[0])
@@ -79,7 +82,7 @@ export const revokeKeyCommand: Command = {
   summary: 'Revoke an API key at once, in running services too',
   details: 'ACCOUNT and KEY are ids. Revoking a key again changes nothing.',
   parameters: 'ACCOUNT KEY',
-  settings: DATABASE_SETTINGS,
+  settings: KEY_SETTINGS,
   async run(config, { parameters }) {
     const { positionals } = parseParameters(parameters, {}, ['ACCOUNT', 'KEY'])
     const accountId = idIn('ACCOUNT', positionals[0])

@@ -37,7 +37,9 @@ describe('the program', () => {
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     expect(ended.stdout).toContain('Usage: node cardstall.js keys:create ACCOUNT [OPTIONS]\n')
     expect(ended.stdout).toMatch(/^ {2}--scopes a,b +Permissions of the key: catalog:read, /m)
-    expect(ended.stdout).toContain('Settings:\n  DATABASE_URL, DATA_DIR\n')
+    expect(ended.stdout).toContain(
+      'Settings:\n  DATABASE_URL, DATA_DIR, SANDBOX, PORT, PUBLIC_URL\n',
+    )
   })
 
   it('.env in the current directory provides the settings that the environment lacks', async () => {
@@ -106,10 +108,10 @@ describe('the program', () => {
 })
 
 describe('the administration commands', () => {
-  let settings: { DATABASE_URL: string }
+  let settings: { DATABASE_URL: string; PUBLIC_URL: string }
   beforeAll(async () => {
     const { url } = await testDatabase('product')
-    settings = { DATABASE_URL: url }
+    settings = { DATABASE_URL: url, PUBLIC_URL: 'https://cards.example' }
   })
 
   it('a running service accepts a key from keys:create until keys:revoke revokes it', async () => {
@@ -145,6 +147,21 @@ describe('the administration commands', () => {
     expect(revoked).toMatchObject({ code: 0, stderr: '' })
     await until('the key is refused', async () => (await service.get('/v1/me', key)).status === 401)
     await service.stop()
+  })
+
+  it('the e-mails about a key that a command creates or revokes link to PUBLIC_URL', async () => {
+    const email = 'johto@shops.example'
+    const opened = await runToEnd(
+      ['accounts:create', '--shop-name', 'J', '--email', email],
+      settings,
+    )
+    const account = String(JSON.parse(opened.stdout).data.id)
+    const made = await runToEnd(['keys:create', account, '--scopes', 'catalog:read'], settings)
+    const key = String(JSON.parse(made.stdout).data.id)
+    await runToEnd(['keys:revoke', account, key], settings)
+    const select = `select text from mails where recipient = '${email}'`
+    const text = expect.stringContaining('\n\nhttps://cards.example/dashboard/keys')
+    expect(await query(settings.DATABASE_URL, select)).toEqual([{ text }, { text }])
   })
 
   it('administration commands report a refusal of the database in one line', async () => {

@@ -124,8 +124,13 @@ function runVite(run: Run, command: string[]): Promise<string | undefined> {
   })
 }
 
-/** Files outside of the dashboard's folder that its page contains. */
-const SHARED = ['../package-lock.json', '../server/enums.ts', '../sdk/src/csv.ts']
+/** Files outside of the dashboard's folder that determine the built files. */
+const SHARED = [
+  '../package-lock.json',
+  '../server/enums.ts',
+  '../server/http/public/scalar.ts',
+  '../sdk/src/csv.ts',
+]
 
 /** A hash of everything that the page is built from. Undefined without sources. */
 async function sourceHash(root: string): Promise<string | undefined> {

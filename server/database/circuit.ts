@@ -27,7 +27,7 @@ export type CircuitTimes = {
   timeoutMs: number
 }
 
-export const CIRCUIT_TIMES: CircuitTimes = {
+const CIRCUIT_TIMES: CircuitTimes = {
   probeIntervalMs: 300,
   silenceMs: 2_000,
   timeoutMs: 3_000,

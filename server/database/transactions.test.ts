@@ -158,6 +158,33 @@ describe('the beginning of a transaction', () => {
   })
 })
 
+describe('the end of the transactions', () => {
+  it('transactions that wait or begin at the end fail, and open no connection', async () => {
+    const ours = new URL(url)
+    ours.searchParams.set('application_name', 'ended')
+    const { begin, end } = transactionsOn(ours.href, 1)
+    const begun = Promise.withResolvers<void>()
+    const running = begin(async (tx) => {
+      begun.resolve()
+      await tx`select pg_sleep(0.2)`
+    })
+    running.catch(() => {})
+    await begun.promise
+    const waiting = begin(pidOf)
+    const ended = end()
+    const closed = 'The connections to the database are closed.'
+    await expect(waiting).rejects.toThrow(closed)
+    await expect(begin(pidOf)).rejects.toThrow(closed)
+    await ended
+    await running.catch(() => {})
+    await expect(begin(pidOf)).rejects.toThrow(closed)
+    await until('no session is left', async () => {
+      const rows = await db`select from pg_stat_activity where application_name = 'ended'`
+      return rows.length === 0
+    })
+  })
+})
+
 describe('a transaction whose connection is lost', () => {
   it('a lost connection does not reconnect for waiting statements', async () => {
     const ours = new URL(url)

@@ -22,7 +22,11 @@ const MODES: Record<TransactionMode, string> = {
     'begin isolation level repeatable read read only; set local plan_cache_mode = force_custom_plan',
 }
 
-export type Transactions = { begin: Begin; end(): Promise<void> }
+export type Transactions = {
+  begin: Begin
+  /** Closes the connections. Transactions that wait for one, or begin later, fail. */
+  end(): Promise<void>
+}
 
 export type TransactionLimits = {
   /** Time limit of a transaction that writes, from its first statement until its COMMIT is sent. */
@@ -35,7 +39,7 @@ export type TransactionLimits = {
   maxWaiting: number
 }
 
-export const TRANSACTION_LIMITS: TransactionLimits = {
+const TRANSACTION_LIMITS: TransactionLimits = {
   writeMs: WRITE_LIMIT_MS,
   waitMs: 10_000,
   silenceMs: 11_000,
@@ -71,6 +75,7 @@ export function transactionsOn(
   const open = new Set<TransactionConnection>()
   /** Connections that were in use when the circuit opened. They don't count, and are discarded on release. */
   const stale = new Set<TransactionConnection>()
+  let hasEnded = false
 
   const newConnection = (): TransactionConnection => {
     const connection = openTransactionConnection(url, {
@@ -90,6 +95,7 @@ export function transactionsOn(
   }
 
   const take = async (waitMs: number): Promise<TransactionConnection> => {
+    if (hasEnded) throw connectionsClosed()
     if (circuit.unavailable) throw circuit.unavailable
     for (let connection = idle.pop(); connection; connection = idle.pop()) {
       if (!connection.isClosed) return connection
@@ -216,11 +222,16 @@ export function transactionsOn(
   return {
     begin,
     async end() {
+      hasEnded = true
       circuit.close()
+      for (const waiter of waiting) waiter.fail(connectionsClosed())
       await Promise.all([...open].map(({ sql }) => sql.end({ timeout: 5 })))
     },
   }
 }
+
+const connectionsClosed = () =>
+  new DatabaseUnavailable('The connections to the database are closed.')
 
 async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.

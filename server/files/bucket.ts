@@ -108,8 +108,7 @@ export function readBucketUrl(url: URL, defaultRegion: string | undefined) {
     url.hash === '' &&
     Object.keys(unknown).length === 0 &&
     (region === undefined || /^[\w-]+$/.test(region)) &&
-    (endpoint === undefined || /^https?:\/\/./.test(endpoint)) &&
-    (endpoint === undefined || URL.canParse(endpoint)) &&
+    (endpoint === undefined || isEndpoint(endpoint)) &&
     [undefined, 'true', 'false'].includes(force_path_style) &&
     /^[\w!./ -]*$/.test(prefix)
   if (!isValid) throw new StartError(`STORAGE_URL must look like ${FORM}.`)
@@ -122,8 +121,25 @@ export function readBucketUrl(url: URL, defaultRegion: string | undefined) {
   if (force_path_style === 'true' || (!endpoint && url.hostname.includes('.'))) {
     root.pathname = path.posix.join(root.pathname, url.hostname)
   } else {
-    root.hostname = `${url.hostname}.${root.hostname}`
+    const host = `${url.hostname}.${root.hostname}`.toLowerCase()
+    root.hostname = host
+    // A URL keeps its host instead of taking one that is not valid: an address has no part before it.
+    if (root.hostname !== host) {
+      throw new StartError(
+        'STORAGE_URL needs force_path_style=true: the bucket cannot be a part of the host of this endpoint.',
+      )
+    }
   }
   root.pathname = path.posix.join(root.pathname, prefix, '/')
   return { root: root.href, region: signedRegion }
+}
+
+/** Whether the text is an http or https URL to which a path can be added. */
+function isEndpoint(text: string): boolean {
+  const url = URL.parse(text)
+  return (
+    url !== null &&
+    /^https?:\/\/./.test(text) &&
+    !(url.username || url.password || url.search || url.hash)
+  )
 }

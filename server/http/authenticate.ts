@@ -180,16 +180,20 @@ function keyProblem(caller: Caller, now: Date): string | undefined {
   return undefined
 }
 
-/** Whether the key of a long request is still valid and has the scope. It is not counted. */
-export async function isStillAllowed(
+/**
+ * The error for a long request whose key was revoked or lost its access meanwhile; undefined while the request is allowed. It
+ * is not counted.
+ */
+export async function refusalMeanwhile(
   ctx: Service,
   request: FastifyRequest,
-  scope: Scope,
-): Promise<boolean> {
+  scope: RequiredScope,
+): Promise<ApiError | undefined> {
   const key = bearerOf(request.headers)
   const caller = key ? await ctx.keys.find(key, () => addressSubject(request.ip)) : null
-  if (!caller || keyProblem(caller, ctx.now())) return false
-  return !accessProblem(caller) && !scopeProblem(caller, scope)
+  const problem = caller ? keyProblem(caller, ctx.now()) : UNKNOWN_KEY
+  if (!caller || problem) return authenticationError(problem ?? UNKNOWN_KEY)
+  return accessProblem(caller) ?? scopeProblem(caller, scope)
 }
 
 /** Counts the request (429) and checks account and scope (403). Records the use of the key, at most once a minute. */

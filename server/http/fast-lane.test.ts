@@ -286,8 +286,13 @@ describe('the fast lane', () => {
     const valid = await app.seller()
     await compare({ url, key: valid.key })
     const expectOf = async (key: string | undefined, status: number, isFast: boolean) => {
-      const compared = await compare(key === undefined ? { url } : { url, key })
-      expect([compared.fast.slice(9, 12), compared.isFast]).toEqual([String(status), isFast])
+      for (;;) {
+        const compared = await compare(key === undefined ? { url } : { url, key })
+        expect(compared.fast.slice(9, 12)).toBe(String(status))
+        if (compared.isFast === isFast) return
+        // PostgreSQL announces a change of keys some milliseconds later, which empties their cache again.
+        expect(isFast).toBe(true)
+      }
     }
     await expectOf(valid.key, 200, true)
     await expectOf(`bearer   ${valid.key}  `, 200, true)

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { sealText, unsealText } from '../crypto/sealed.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { validationError } from '../errors.ts'
 import { noteRepeated } from './request-transaction.ts'
@@ -119,8 +120,8 @@ async function storedResponse(
 }
 
 /** Deletes expired responses. */
-export async function pruneIdempotencyKeys(ctx: Context): Promise<void> {
-  await ctx.db`
-    delete from idempotency_keys where created_at <= ${new Date(ctx.now().getTime() - TTL_MS)}
-  `
-}
+export const pruneIdempotencyKeys = ({ db, now }: Context): Promise<void> =>
+  deleteInBatches(db, 'idempotency_keys', {
+    where: db`created_at <= ${new Date(now().getTime() - TTL_MS)}`,
+    orderBy: 'created_at',
+  })

@@ -92,7 +92,7 @@ function content(
 
 const pickList = ({ pickList, slips }: Packing, part: string | undefined) => html`<section>
 <h1>Pick list</h1>
-<p>${part ?? `${slips.length} ${slips.length === 1 ? 'parcel' : 'parcels'}`}, ${unitsOf(pickList)} items</p>
+<p>${part ?? counted(slips.length, 'parcel')}, ${counted(unitsOf(pickList), 'item')}</p>
 <table>
 <thead><tr><td></td><th class="number">Units</th><th>Item</th><th>Reference</th><th>Orders</th></tr></thead>
 <tbody>
@@ -100,6 +100,9 @@ ${pickList.map((line) => html`<tr><td class="check"></td><td class="number">${li
 </tbody>
 </table>
 </section>`
+
+const counted = (number: number, noun: string) =>
+  `${groupDigits(number)} ${noun}${number === 1 ? '' : 's'}`
 
 const unitsOf = (lines: PickLine[]) => lines.reduce((sum, { units }) => sum + units, 0)
 
@@ -124,7 +127,6 @@ const itemOf = ({ item }: PickLine | PackedRow) =>
   html`${item.name ?? 'Item'}<small>${[item.subtitle, item.condition, item.language].filter(Boolean).join(' · ')}</small>`
 
 function addressOf(address: Address | null, buyerName: string): Html {
-  if (buyerName === '') return html`<p>The buyer’s data was erased.</p>`
   if (!address) return html`<p>${buyerName}, without a delivery address</p>`
   const { full_name, street, house_number, house_number_suffix, zip, city, country } = address
   return html`<address>${full_name}<br>${street} ${house_number} ${house_number_suffix}<br>${zip} ${city}<br>${country.toUpperCase()}</address>`

@@ -57,7 +57,7 @@ function decode(query: Query, text: string): string {
  * @throws validation_error
  */
 export function idList(field: string, text: string, max: number): number[] {
-  const ids = [...new Set(text.split(',').slice(0, max + 1))].map(Number)
+  const ids = [...new Set(text.split(',').map(Number))]
   if (ids.length <= max && ids.every((id) => Number.isSafeInteger(id) && id > 0)) return ids
   throw validationError({
     [field]: [`The ${field} field must be at most ${max} ids separated by commas.`],

@@ -69,8 +69,15 @@ export async function limitResets(
   return !to.exceeded
 }
 
-/** A hash of an e-mail address, which may be long and must not appear in a counter's name. */
-const subjectOf = (email: string) => hash('sha256', email.trim().toLowerCase(), 'base64url')
+/**
+ * A hash of an e-mail address, which may be long and must not appear in a counter's name. It is the same for every
+ * spelling that PostgreSQL's `lower` takes for one address: that converts each character on its own, and `İ` to `i`.
+ */
+const subjectOf = (email: string) =>
+  hash('sha256', Array.from(email.trim(), lowerCase).join(''), 'base64url')
+
+const lowerCase = (character: string) =>
+  String.fromCodePoint(character.toLowerCase().codePointAt(0)!)
 
 function tooMany(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {
   ctx.metrics.countRateLimited('authentication')

@@ -5,7 +5,7 @@ import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMail } from '../mail/outbox.ts'
-import { addNotice } from '../notices/notices.ts'
+import { addNotice, withdrawNotice } from '../notices/notices.ts'
 import { timestamp } from '../time/timestamp.ts'
 import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
 import { createdEmail, revokedEmail, rotatedEmail, type Seller } from './emails.ts'
@@ -133,6 +133,8 @@ export async function revokeKey(ctx: Context, accountId: number, keyId: number):
     `
     if (revoked) {
       await signal('keys')
+      // It says until when the former secret works.
+      await withdrawNotice(tx, accountId, 'key_rotated', keyId)
       await announce(tx, accountId, (to) => revokedEmail(to, revoked))
       return
     }

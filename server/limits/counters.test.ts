@@ -11,15 +11,24 @@ describe('counters in memory', () => {
     ])
   })
 
-  it('memory counters discard a window at the first hit of another one, later or earlier', () => {
+  it('memory counters keep a window and the one before it, in which late hits count', () => {
     const counters = memoryCounters()
     counters.hit('alice', 7)
     expect(counters.hit('alice', 8)).toBe(1)
-    expect(counters.hit('alice', 7)).toBe(1)
     expect(counters.hit('alice', 7)).toBe(2)
+    expect(counters.hit('alice', 8)).toBe(2)
+    expect(counters.hit('alice', 9)).toBe(1)
+    expect(counters.hit('alice', 8)).toBe(3)
   })
 
-  it('memory counters hold the subjects of one window only', () => {
+  it('memory counters count an earlier window from its first hit if the clock is set back', () => {
+    const counters = memoryCounters()
+    counters.hit('alice', 700)
+    counters.hit('alice', 701)
+    expect([7, 7, 8, 8].map((window) => counters.hit('alice', window))).toEqual([1, 2, 1, 2])
+  })
+
+  it('memory counters hold the subjects of two windows only', () => {
     const counters = memoryCounters()
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void

@@ -15,17 +15,19 @@ export type Counters = {
 }
 
 /**
- * Counters of this process alone. They hold one window of each length: the first hit of another one, later or (if the
- * machine's clock is set back) earlier, discards it. This bounds their memory by the subjects of one window.
+ * Counters of this process alone. They hold two windows of each length, because a hit that another process made at the
+ * end of a window can arrive after the first one of the next. The first hit of any other window, later or (if the
+ * machine's clock is set back) earlier, discards the older one. This bounds their memory by the subjects of two windows.
  */
 export function memoryCounters() {
-  const lengths = new Map<number, OneWindow>()
+  const lengths = new Map<number, { latest: OneWindow; former: OneWindow | undefined }>()
   return {
     hit(subject: string, window: number, seconds = WINDOW_SECONDS, by = 1): number {
-      let current = lengths.get(seconds)
+      const held = lengths.get(seconds)
+      let current = held?.latest.window === window ? held.latest : held?.former
       if (current?.window !== window) {
         current = { window, counters: new Map() }
-        lengths.set(seconds, current)
+        lengths.set(seconds, { latest: current, former: held?.latest })
       }
       const counter = current.counters.get(subject)
       if (counter) {

@@ -71,9 +71,11 @@ function applyBatched(
     return { error: referenceTaken() }
   }
   const quantity = quantityDelta === undefined ? changes.quantity : listing.quantity + quantityDelta
-  if (quantity !== undefined && (quantity < 0 || quantity > MAX_QUANTITY)) {
-    const problem =
-      quantity < 0 ? `only ${listing.quantity} are in stock` : `the maximum is ${MAX_QUANTITY}`
+  // A cancelled order can raise the stock above the maximum. Units can be taken from it then, but not added.
+  const max = Math.max(MAX_QUANTITY, listing.quantity)
+  if (quantity !== undefined && (quantity < 0 || quantity > max)) {
+    const inStock = listing.quantity === 1 ? '1 is' : `${listing.quantity} are`
+    const problem = quantity < 0 ? `only ${inStock} in stock` : `the maximum is ${MAX_QUANTITY}`
     return {
       error: validationError({
         quantity_delta: [`The stock would be ${quantity} units: ${problem}.`],

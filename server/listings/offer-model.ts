@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Context } from '../context.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { waitForShared } from '../database/shared-work.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Listable } from './listing.ts'
@@ -433,7 +434,9 @@ export function openOfferModel(
       const now = performance.now()
       const old = visible.findLast(({ at }) => now - at > PRUNE_AGE_MS)
       visible = [...visible.slice(old ? visible.indexOf(old) : 0), { xmin: read!.xmin, at: now }]
-      if (old) await db`delete from offer_changes where xid < ${old.xmin}::xid8`
+      if (!old) return
+      const where = db`xid < ${old.xmin}::xid8`
+      await deleteInBatches(db, 'offer_changes', { where, orderBy: 'xid' })
     },
 
     close() {

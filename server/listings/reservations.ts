@@ -1,5 +1,6 @@
 import { isShown } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, notFound } from '../errors.ts'
 import { listingNotFound } from './listings.ts'
@@ -34,7 +35,11 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
     // A separate statement: its snapshot is taken after the lock, so it includes the reservations that the lock waited for.
     const left = listing.quantity - (await reservedOf(tx, listingId, now))
     if (quantity > left) {
-      throw conflict(`Only ${Math.max(left, 0)} of the requested ${quantity} units are available.`)
+      throw conflict(
+        left > 0
+          ? `Only ${left} of the requested ${quantity} units ${left === 1 ? 'is' : 'are'} available.`
+          : 'No units are available.',
+      )
     }
     const expiresAt = new Date(now.getTime() + ttlSeconds * 1000)
     const [reservation] = await tx.db<{ id: number }[]>`
@@ -73,15 +78,12 @@ export async function getReservation({ db }: Context, id: number): Promise<Reser
 
 const reservationNotFound = () => notFound('There is no such reservation.')
 
-/** Deletes expired reservations. Skips rows that another statement is deleting. */
-export async function pruneReservations({ db, now }: Context): Promise<void> {
-  await db`
-    delete from reservations
-    where id in (
-      select id from reservations where expires_at <= ${now()} for update skip locked
-    )
-  `
-}
+/** Deletes expired reservations. */
+export const pruneReservations = ({ db, now }: Context): Promise<void> =>
+  deleteInBatches(db, 'reservations', {
+    where: db`expires_at <= ${now()}`,
+    orderBy: 'expires_at',
+  })
 
 async function lockForSale({ db }: Context, listingId: number) {
   const [listing] = await db<{ status: string; quantity: number; isShown: boolean }[]>`

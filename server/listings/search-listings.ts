@@ -29,7 +29,12 @@ export async function searchListings(
   if (!search.wanted) return listOwnListings(ctx, accountId, { status: search.status }, page)
   const { db } = ctx
   const [found] = await db<{ total: number; ids: number[] }[]>`
-    with found as materialized (${matching(db, accountId, search, null, MAX_FOUND)})
+    with found as materialized (
+      select id
+      from (${matching(db, accountId, search, null, MAX_FOUND)}) newest
+      order by id desc
+      limit ${MAX_FOUND}
+    )
     select
       (select count(*) from found) as total,
       array(

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Metrics } from '../metrics.ts'
+import { persistently } from '../queue/persistently.ts'
 import { isAddress } from '../text/mailbox.ts'
 import { type ClaimedMail, type Delivered, type Handled, MailError, type Mailer } from './mail.ts'
 import { recordFailure, releaseMail } from './outbox.ts'
@@ -34,6 +35,6 @@ export async function deliverMail(
     )
     return
   }
-  await record({ mail, outcome })
+  await persistently(ctx, 'cannot record an e-mail; retrying', () => record({ mail, outcome }))
   ctx.metrics.countMailAttempt(outcome)
 }

@@ -38,8 +38,8 @@ export const delayAfter = (attempts: number): number | undefined => DELAYS_MS[at
 const MAX_SUBJECT_CHARACTERS = 200
 
 /**
- * Makes a subject a single line. It contains names from users, and a line break would start another header, so control
- * characters and line separators become spaces.
+ * Makes a subject, or a name in a text, a single line. It comes from users, and a line break would start another header or
+ * paragraph, so control characters and line separators become spaces.
  */
 export function oneLine(text: string): string {
   const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()

@@ -115,6 +115,20 @@ describe('an e-mail', () => {
     expect(mailServer.received).toHaveLength(1)
   })
 
+  it('an e-mail is sent once, although its success cannot be recorded at first', async () => {
+    const { db } = app.ctx
+    await sendMail(app.ctx, MAIL)
+    await db`alter table mails add constraint refuses check (status <> 'sent') not valid`
+    const run = app.runMail()
+    await until('recording has failed', () =>
+      app.logged.some(({ message }) => message === 'cannot record an e-mail; retrying'),
+    )
+    await db`alter table mails drop constraint refuses`
+    await run
+    expect(await row()).toMatchObject({ status: 'sent', attempts: 1, leased_until: null })
+    expect(mailServer.received).toHaveLength(1)
+  })
+
   it('umlauts, Japanese and long lines arrive unchanged', async () => {
     const subject = `Verkauft: Glurak & リザードンex – ${'Größe '.repeat(20)}🂡`
     const text = `Schöne Grüße\n\n.\n..\n From here\nリザードン ${'lang '.repeat(300)}!\n`

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
@@ -196,15 +197,11 @@ const claimStillHeld = (db: Db, { id, attempts }: ClaimedMail) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
 
-/** Deletes e-mails that are older than 30 days and not waiting. Skips rows that another process is deleting. */
-export async function pruneMails({ db, now }: Context): Promise<void> {
-  await db`
-    delete from mails
-    where id in (
-      select id
-      from mails
-      where status <> 'waiting' and created_at <= ${new Date(now().getTime() - RETENTION_MS)}
-      for update skip locked
-    )
-  `
-}
+/** Deletes e-mails that are older than 30 days and not waiting. */
+export const pruneMails = ({ db, now }: Context): Promise<void> =>
+  deleteInBatches(db, 'mails', {
+    where: db`
+      status <> 'waiting' and created_at <= ${new Date(now().getTime() - RETENTION_MS)}
+    `,
+    orderBy: 'created_at',
+  })

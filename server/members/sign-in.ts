@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { authenticationError, validationError } from '../errors.ts'
@@ -47,9 +48,10 @@ export async function requestReset(
   email: string,
   requestId: string | null = null,
 ): Promise<void> {
-  const member = await findByEmail(ctx.db, email)
-  if (!member?.passwordHash) return
   await inTransaction(ctx, async (tx) => {
+    // With the lock, a concurrent change of the address either ends first, or finds the link and deletes it.
+    const member = await findByEmail(tx.db, email, tx.db`for no key update`)
+    if (!member?.passwordHash) return
     const link = await createLink(tx, member.id, 'reset')
     await sendMail(tx, resetEmail(member.email, link))
     await recordSignInEvent(tx, 'passwordResetRequested', null, {
@@ -127,8 +129,8 @@ export async function requestEmailChange(
 }
 
 /**
- * Changes a member's address to the one that the link was sent to. If the shop's e-mail went to the former address, it
- * goes to the new one.
+ * Changes a member's address to the one that the link was sent to, and ends the member's other links. If the shop's
+ * e-mail went to the former address, it goes to the new one.
  *
  * @returns the new address
  * @throws not_found for a link that no longer works, validation_error if the address was taken meanwhile
@@ -142,6 +144,8 @@ export function changeEmail(
     inTransaction(ctx, async (tx) => {
       const { memberId, memberEmail, email } = await useLink(tx, 'email', token)
       await tx.db`update members set email = ${email} where id = ${memberId}`
+      // A link for a new password, which went to the former address.
+      await tx.db`delete from member_tokens where member_id = ${memberId}`
       await tx.db`
         update accounts
         set email = ${email}
@@ -163,8 +167,9 @@ export function changeEmail(
 
 /** Deletes sessions and links that have expired. The time is that of the statement, which an index can be searched for. */
 export async function pruneSignIns({ db }: Context): Promise<void> {
-  await db`delete from member_sessions where expires_at <= statement_timestamp()`
-  await db`delete from member_tokens where expires_at <= statement_timestamp()`
+  const expired = { where: db`expires_at <= statement_timestamp()`, orderBy: 'expires_at' }
+  await deleteInBatches(db, 'member_sessions', expired)
+  await deleteInBatches(db, 'member_tokens', expired)
 }
 
 /** Makes a change that requires the password, unless the password has changed since it was verified. */
@@ -197,13 +202,14 @@ const MAX_EMAIL = 254
 
 type Found = { id: number; email: string; passwordHash: string | null }
 
-async function findByEmail(db: Db, email: string): Promise<Found | undefined> {
+async function findByEmail(db: Db, email: string, lock = db``): Promise<Found | undefined> {
   // PostgreSQL can't store such a text, so no member has it. The query runs nevertheless, for the same time.
   const isStorable = email.length <= MAX_EMAIL && email.isWellFormed() && !email.includes('\0')
   const [found] = await db<Found[]>`
     select id, email, password_hash as "passwordHash"
     from members
     where lower(email) = lower(${isStorable ? email : ''})
+    ${lock}
   `
   return found
 }

@@ -75,6 +75,13 @@ describe('a payout setup in the sandbox', () => {
     },
   )
 
+  it('a bank account’s holder of blanks is refused with 422 at its field', async () => {
+    const { member } = await newSeller()
+    const { status, body } = await submit(member, { holder: '   ' })
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, ['holder']])
+    expect((await member.get(SETUP)).body.data.state).toBe('missing')
+  })
+
   it('the database holds no IBAN in plain text', async () => {
     const { member } = await newSeller()
     await submit(member)

@@ -70,6 +70,7 @@ it.each([
   ['Łukasz Żółć & Söhne', 'Lukasz Zolc + Sohne'],
   ['Æther “Cards” <b>', 'AEther .Cards. .b.'],
   ['ポケモン', '....'],
+  ['𠮷田 🃏', '.. .'],
   [' \n ', 'NOTPROVIDED'],
   ['x'.repeat(100), 'x'.repeat(70)],
 ])('the name %j becomes %j in a file', (name, expected) => {

@@ -80,7 +80,7 @@ export function sepaText(text: string): string {
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')
     .replace(/\s+/g, ' ')
-    .replace(/[^A-Za-z0-9/?:().,'+ -]/g, '.')
+    .replace(/[^A-Za-z0-9/?:().,'+ -]/gu, '.')
     .trim()
     .slice(0, MAX_NAME)
     .trim()

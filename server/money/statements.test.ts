@@ -151,6 +151,29 @@ it('the refusal of a month names the months that have a statement', async () => 
   })
 })
 
+it('after a jump of the sandbox’s clock to its limit only months with postings are issued, and the last one', async () => {
+  const seller = await openShop(app)
+  const [listing] = await list(seller, cardItem({ price: 20 }))
+  for (const month of ['2030-07', '2031-01']) {
+    await at(`${month}-20T00:00:00Z`, () => buy(app, [[listing!, 1]]))
+  }
+  await at('2126-11-20T00:00:00Z', async () => {
+    const { body } = await read(seller, '2126-11')
+    expect(body.data).toMatchObject({ month: '2126-11', slices: [] })
+    for (const month of ['2030-07', '2031-01']) {
+      const { invoice } = (await read(seller, month)).body.data
+      expect(invoice).toMatchObject({ number: `${month}-00001` })
+    }
+  })
+  const issued = await app.ctx.db<{ month: string }[]>`
+    select to_char(month, 'YYYY-MM') as month
+    from invoice_months
+    where month > '2030-06-01'
+    order by month
+  `
+  expect(issued.map(({ month }) => month)).toEqual(['2030-07', '2031-01', '2126-10'])
+})
+
 it('a seller lists their own payouts only, and needs orders:read', async () => {
   const seller = await openShop(app)
   const [listing] = await list(seller, cardItem())

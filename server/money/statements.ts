@@ -25,7 +25,7 @@ export type Amounts = {
   payoutCents: number
 }
 
-const MONTH = /^(20\d\d)-(0[1-9]|1[0-2])$/
+const MONTH = /^[2-9]\d{3}-(0[1-9]|1[0-2])$/
 
 /**
  * The statement of a month, computed from the ledger. That of the current month covers the time until now.
@@ -144,7 +144,8 @@ const MAX_WAIT_MS = 12_000
 
 /**
  * Issues the fee invoices of all months that have ended: one for each seller with commission, numbered from 1 in each
- * month. One transaction issues those of a month, so concurrent calls issue them once.
+ * month. Months without postings are left out, except for the last one, which records how far the invoices are issued. One
+ * transaction issues those of a month, so concurrent calls issue them once.
  */
 export async function issueInvoices(ctx: Context): Promise<void> {
   const current = monthOf(new Date(ctx.now().getTime() - ISSUE_AFTER_MS))
@@ -169,8 +170,21 @@ export async function issueInvoices(ctx: Context): Promise<void> {
   // The clock of a sandbox jumps: sales that began in the month may still be running.
   if (ctx.config.sandbox && !(await runningTransactionsEnded(ctx.db, MAX_WAIT_MS))) return
   for (let from = startOf(known.month); from <= last; from = monthAfter(from)) {
+    from = await nextToIssue(ctx.db, from, last)
     await issueMonth(ctx, from)
   }
+}
+
+/** The first month with postings, or the last one: the clock of a sandbox can jump by a thousand months. */
+async function nextToIssue(db: Db, from: Date, last: Date): Promise<Date> {
+  const [posting] = await db<{ createdAt: Date }[]>`
+    select created_at as "createdAt"
+    from postings
+    where created_at >= ${from} and created_at < ${last}
+    order by created_at
+    limit 1
+  `
+  return posting ? monthOf(posting.createdAt) : last
 }
 
 const issueMonth = (ctx: Context, from: Date) =>

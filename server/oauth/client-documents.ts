@@ -78,8 +78,7 @@ function readDocument(clientId: string, body: string): ClientMetadata {
   if (metadata.client_id !== clientId) {
     throw invalid('The document of the program names another client_id.')
   }
-  const read = readMetadata(metadata)
-  return { ...read, name: read.name ?? new URL(clientId).hostname }
+  return readMetadata(metadata)
 }
 
 async function fetchDocument(

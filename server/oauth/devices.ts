@@ -46,14 +46,14 @@ export async function startDevice(
       clock_timestamp() + make_interval(secs => ${DEVICE_SECONDS})
     )
   `
-  return { deviceCode, userCode: `${letters.slice(0, LENGTH / 2)}-${letters.slice(LENGTH / 2)}` }
+  return { deviceCode, userCode: userCodeOf(letters) }
 }
 
-/** The waiting login with a code, as a member typed it; undefined if there is none. */
+/** The waiting login with a code that a member typed, and the code as the device shows it; undefined if there is none. */
 export async function findDevice(
   ctx: Context,
   userCode: string,
-): Promise<WaitingDevice | undefined> {
+): Promise<(WaitingDevice & { userCode: string }) | undefined> {
   const letters = lettersOf(userCode)
   if (letters === undefined) return undefined
   const [device] = await ctx.db<WaitingDevice[]>`
@@ -65,7 +65,7 @@ export async function findDevice(
       and not refused
       and expires_at > clock_timestamp()
   `
-  return device
+  return device && { ...device, userCode: userCodeOf(letters) }
 }
 
 /**
@@ -182,6 +182,9 @@ function lettersOf(userCode: string): string | undefined {
     letters.length === LENGTH && [...letters].every((letter) => ALPHABET.includes(letter))
   return isCode ? letters : undefined
 }
+
+const userCodeOf = (letters: string) =>
+  `${letters.slice(0, LENGTH / 2)}-${letters.slice(LENGTH / 2)}`
 
 const hashUserCode = ({ config }: Context, letters: string) =>
   createHmac('sha256', deriveKey('device codes', config)).update(letters).digest()

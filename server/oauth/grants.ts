@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { deleteInBatches, inBatches } from '../database/batches.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
@@ -131,18 +132,33 @@ export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<numb
 
 /** Deletes expired grants, tokens and requests, and clients that nobody uses. */
 export async function pruneOAuth({ db }: Context): Promise<void> {
-  await endGrants(db, db`expires_at <= statement_timestamp()`)
+  const isExpired = db`expires_at <= statement_timestamp()`
+  const orderBy = 'expires_at'
+  await inBatches((max) =>
+    endGrants(
+      db,
+      db`
+        id = any(array(
+          select id
+          from oauth_grants
+          where ${isExpired}
+          order by expires_at
+          limit ${max}
+          for update skip locked
+        ))
+      `,
+    ),
+  )
   // A used code is deleted with its grant: until then, a second use of the code must end the grant.
-  await db`
-    delete from oauth_tokens
-    where expires_at <= statement_timestamp() and (kind <> 'code' or used_at is null)
-  `
-  await db`delete from oauth_steps where expires_at <= statement_timestamp()`
-  await db`delete from oauth_devices where expires_at <= statement_timestamp()`
-  await db`
-    delete from oauth_clients c
-    where
+  const where = db`${isExpired} and (kind <> 'code' or used_at is null)`
+  await deleteInBatches(db, 'oauth_tokens', { where, orderBy })
+  await deleteInBatches(db, 'oauth_steps', { where: isExpired, orderBy })
+  await deleteInBatches(db, 'oauth_devices', { where: isExpired, orderBy })
+  await deleteInBatches(db, 'oauth_clients', {
+    where: db`
       keep_until <= statement_timestamp()
-      and (select g.id from oauth_grants g where g.client_id = c.id limit 1) is null
-  `
+      and (select g.id from oauth_grants g where g.client_id = oauth_clients.id limit 1) is null
+    `,
+    orderBy: 'keep_until',
+  })
 }

@@ -9,7 +9,7 @@ import { OAuthError } from './oauth-error.ts'
 
 /** Codes and tokens. Their lifetimes are real time, and only their SHA-256 is stored. */
 
-export const CODE_SECONDS = 60
+const CODE_SECONDS = 60
 export const ACCESS_SECONDS = 60 * 60
 const REFRESH_DAYS = 30
 /**

@@ -120,16 +120,21 @@ it('a seller without a payout setup is reminded, and has 14 days until a verific
   expect((await rowOf(saved, orders[1]!)).status).toBe('pending')
 })
 
-it('outside the sandbox nothing is cancelled that was not announced three days before', async () => {
-  const shop = await openShop(app)
-  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+/** Runs the job of a service outside the sandbox, a number of days from now. */
+const runsAfter = () => {
   const start = app.ctx.now().getTime()
-  const after = (days: number, settings: object = {}) =>
+  return (days: number, settings: object = {}) =>
     cancelOverdue({
       ...app.ctx,
       config: { ...app.ctx.config, sandbox: false, ...settings },
       now: () => new Date(start + days * DAY_S * 1000),
     })
+}
+
+it('outside the sandbox nothing is cancelled that was not announced three days before', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const after = runsAfter()
   const status = async () => (await rowOf(shop, order)).status
   await after(50, { shipWithinDays: 0 })
   expect(await subjectsTo(shop)).toHaveLength(1)
@@ -138,6 +143,25 @@ it('outside the sandbox nothing is cancelled that was not announced three days b
   expect(await subjectsTo(shop)).toHaveLength(2)
   expect(await status()).toBe('pending')
   await after(53)
+  expect(await status()).toBe('cancelled')
+})
+
+it('a cancellation that a verification prevented is announced again after the seller loses the verification', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const after = runsAfter()
+  const status = async () => (await rowOf(shop, order)).status
+  await verify(shop, false)
+  await after(12)
+  expect(await subjectsTo(shop)).toHaveLength(2)
+  await verify(shop, true)
+  await after(13)
+  await verify(shop, false)
+  await after(20)
+  await after(22.9)
+  expect(await status()).toBe('pending')
+  expect(await subjectsTo(shop)).toHaveLength(3)
+  await after(23)
   expect(await status()).toBe('cancelled')
 })
 
@@ -151,4 +175,16 @@ it('a label whose order is not marked as shipped for three days causes one e-mai
   await runOnBoth()
   await runOnBoth()
   expect((await subjectsTo(shop)).slice(1)).toEqual([`Have you shipped order ${order}?`])
+})
+
+it('the e-mail about a cancellation by the system claims no sale of a hidden listing', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem({ quantity: 1 }))) as [number]
+  const { listing_id } = await rowOf(shop, order)
+  await shop.patch(`/v1/listings/${listing_id}`, { payload: { status: 'hidden' } })
+  await advance(app.operator, 31 * DAY_S)
+  await runOnBoth()
+  const { text } = (await mailsTo(shop)).at(-1)!
+  expect(text).toContain('not shipped in time')
+  expect(text).toMatch(/The units are in your stock again\.$/)
 })

@@ -25,6 +25,7 @@ export async function cancelOverdue(ctx: OrderContext): Promise<void> {
   if (limitsOf(ctx).length === 0) return
   // First, so that the sandbox announces nothing that is cancelled at once.
   await cancelDue(ctx)
+  await forgetAnnouncements(ctx)
   while ((await announce(ctx)) === BATCH_SLICES);
 }
 
@@ -58,6 +59,34 @@ const cancelAsSystem = (ctx: OrderContext, id: number) =>
     if (!due) throw conflict('The order is not overdue.')
     await requireNoPurchase(tx, row.sliceId)
     await cancel(tx, row, { cancelledBy: 'system' })
+  })
+
+/**
+ * Forgets the announcements of slices whose deadline is no longer near, because the seller is verified now. If the seller
+ * loses the verification, the cancellation must be announced again.
+ */
+const forgetAnnouncements = (ctx: Context): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    const { db, now } = tx
+    const soon = new Date(now().getTime() + NOTICE_MS)
+    await db`
+      with moved as (
+        select distinct o.slice_id
+        ${oldPendingRows(db, ctx, soon)}
+        join slices s on s.id = o.slice_id
+        where s.cancel_at is not null and coalesce(deadline > ${soon}, true)
+      ),
+      locked as (
+        select s.id
+        from slices s
+        join moved on moved.slice_id = s.id
+        order by s.id
+        for no key update of s skip locked
+      )
+      update slices
+      set cancel_at = null
+      where id in (select id from locked)
+    `
   })
 
 /** E-mails the sellers of slices whose deadline is near. Returns the number of slices. */

@@ -240,7 +240,9 @@ function requireStock(
   }
   if (wanted > left) {
     throw conflict(
-      `Listing ${id} has only ${Math.max(left, 0)} of the requested ${wanted} units left.`,
+      left > 0
+        ? `Listing ${id} has only ${left} of the requested ${wanted} units left.`
+        : `Listing ${id} has no units left.`,
     )
   }
 }

@@ -106,6 +106,11 @@ it('a row can be disputed again, and a cancellation ends its dispute in the buye
   ])
 })
 
+it('the e-mail about a dispute says that only a payout that was not sent is on hold', async () => {
+  await disputed()
+  expect((await lastMails(1))[0]!.text).toMatch(/If we have not sent your payout .* it is on hold/)
+})
+
 it('a refund above the price is refused even if it would round down to the price', async () => {
   const order = await disputed()
   const refund = (amount: number) =>

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
-import { SHIPS } from '../test/fixtures/orders.ts'
+import { LETTER, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
 
 let market: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -80,6 +80,24 @@ describe('e-mail about orders', () => {
     ])
   })
 
+  it('the names and codes of a seller stay on one line of an e-mail to the buyer', async () => {
+    const line = 'Post\r\n\r\nPay customs:\u2028evil.example'
+    const shop = await market.seller({
+      account: shipsBy({ ...LETTER, tracked: true, name: line }),
+    })
+    const [card] = await list(shop, cardItem())
+    const [confirmed, shipped] = (
+      await emailsOf(async () => {
+        const payload = { buyer: BUYER, lines: [{ listing_id: card, quantity: 1 }] }
+        const { body } = await market.operator.post('/operator/v1/checkouts', { payload })
+        const [id] = body.data.slices[0].order_ids
+        await shop.post(`/v1/orders/${id}/ship`, { payload: { tracking_code: line } })
+      })
+    ).filter(({ to }: { to: string }) => to === BUYER.email)
+    expect(confirmed.text).toContain('\n- Post Pay customs: evil.example, 1.20 EUR\n')
+    expect(shipped.text).toMatch(/\n\nTracking code: Post Pay customs: evil\.example$/)
+  })
+
   it('a cancellation e-mails both sides, and the buyer’s e-mail names the refund', async () => {
     const [card] = await buy()
     const emails = await emailsOf(() => transition(card, 'cancel', { cancelled_by: 'seller' }))
@@ -88,6 +106,16 @@ describe('e-mail about orders', () => {
       ['kanto@shops.example', 'Cancelled: 3 × Charizard ex'],
     ])
     expect(emails[0].text).toContain('You will be refunded 9.99 EUR.')
+  })
+
+  it('the e-mails about a cancellation announce no refund of a price that was refunded before', async () => {
+    const [card] = await buy()
+    await transition(card, 'refund', { amount: 9.99, reason: 'Late' })
+    const emails = await emailsOf(() => transition(card, 'cancel', { cancelled_by: 'admin' }))
+    expect(emails.map(({ text }: { text: string }) => text.split('\n\n').at(-1))).toEqual([
+      'Its price is already refunded.',
+      'Misty is already refunded.',
+    ])
   })
 
   it.each([

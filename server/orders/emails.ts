@@ -2,13 +2,16 @@ import { payoutsPage } from '../accounts/account.ts'
 import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
-import type { NewMail } from '../mail/mail.ts'
+import { type NewMail, oneLine } from '../mail/mail.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
 import type { Order, Transition } from './order.ts'
 
-/** The e-mails to buyers and sellers about their orders. Plain text. */
+/**
+ * The e-mails to buyers and sellers about their orders. Plain text. A seller's names and codes are on one line: a further
+ * line would read as the marketplace's own.
+ */
 
 /** The buyer and the seller of a slice. */
 export type Parties = {
@@ -67,7 +70,7 @@ function shippedEmail({ buyer, seller }: Parties, order: Order): NewMail {
     subject: `On its way: ${titleOf(order)}`,
     text: textFor(buyer.name, [
       `${seller.shopName} has shipped ${titleOf(order)} (order ${order.id}).`,
-      code && `Tracking code: ${code}${url ? `\n${url}` : ''}`,
+      code && `Tracking code: ${oneLine(code)}${url ? `\n${url}` : ''}`,
     ]),
   }
 }
@@ -99,8 +102,14 @@ export function emailsAbout(
   })
   const shipping =
     shippingCents > 0 ? ` The shipping of ${euros(shippingCents)} is refunded as well.` : ''
-  const refund = `You will be refunded ${euros(refundCents)}.${shipping}`
-  const buyerRefunded = `${nameOf(buyer)} will be refunded.`
+  // Partial refunds can have used up the price before.
+  const price =
+    refundCents > 0
+      ? `You will be refunded ${euros(refundCents)}.`
+      : 'Its price is already refunded.'
+  const refund = price + shipping
+  const isRefunded = refundCents + shippingCents > 0
+  const buyerRefunded = `${nameOf(buyer)} ${isRefunded ? 'will be' : 'is already'} refunded.`
   switch (transition) {
     case 'ship':
       return [shippedEmail(parties, order)]
@@ -145,7 +154,7 @@ export function emailsAbout(
         toSeller(
           'Cancelled',
           `${nameOf(buyer)}’s order of ${item} was cancelled, because it was not shipped in time.`,
-          `${buyerRefunded} The units are on sale again.`,
+          `${buyerRefunded} The units are in your stock again.`,
         ),
       ]
     case 'receive':
@@ -176,7 +185,7 @@ export const disputeOpenedEmails = (
       `${nameOf(buyer)} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
       message,
       `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
-      'After that we may decide without your answer. Your payout for this order is on hold until the decision.',
+      'After that we may decide without your answer. If we have not sent your payout for this order yet, it is on hold until the decision.',
     ]),
   },
 ]
@@ -321,7 +330,7 @@ export function confirmationEmail(
         [
           `From ${shopName}:`,
           ...rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`),
-          `- ${shippingName}, ${euros(shippingCents)}`,
+          `- ${oneLine(shippingName)}, ${euros(shippingCents)}`,
         ].join('\n'),
       ),
       `Total: ${euros(totalCents)}. We will e-mail you when your order ships.`,

@@ -3,8 +3,9 @@ import type { Fulfilment, OrderStatus } from '../enums.ts'
 
 /**
  * The lock order of sales, which prevents deadlocks: listings by id, then the slice, then its rows by id. Every verb
- * that changes a row or the payout of a slice holds the slice's lock, so that decisions about the whole slice stay
- * valid.
+ * that changes the status or the money of a row holds the slice's lock, so that decisions about the whole slice stay
+ * valid. Two changes need no such lock: rows lose their reference to a removed listing, and a failed payout becomes due
+ * again.
  */
 
 export type LockedRow = {

@@ -309,7 +309,7 @@ export const columns = (db: Db) => db`
   o.commission_cents as "commissionCents",
   o.refunded_cents as "refundedCents",
   s.fulfilment,
-  coalesce(o.tracking_code, s.tracking_code) as "trackingCode",
+  coalesce(s.tracking_code, o.tracking_code) as "trackingCode",
   s.tracking_url as "trackingUrl",
   s.tracking_status as "trackingStatus",
   s.tracking_updated_at as "trackingUpdatedAt",

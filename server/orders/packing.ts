@@ -76,7 +76,7 @@ export function readPacking(
 
 /**
  * Documents for packing the slices of these rows, in their order. A slice is packed once, however many of its rows are
- * named.
+ * named, and left out if it has nothing to pack.
  *
  * @throws not_found unless every row is the account's
  */
@@ -117,18 +117,20 @@ async function packingOf(
     `,
   ])
   const referenceOf = new Map(references.map(({ id, reference }) => [id, reference]))
-  const slips = slices.map((slice) => ({
-    ...slice,
-    orders: slice.orders
-      .filter(({ status }) => statuses.includes(status))
-      .map(({ id, item, listingId, quantity }) => ({
-        id,
-        item,
-        listingId,
-        reference: (listingId !== null && referenceOf.get(listingId)) || null,
-        quantity,
-      })),
-  }))
+  const slips = slices
+    .map((slice) => ({
+      ...slice,
+      orders: slice.orders
+        .filter(({ status }) => statuses.includes(status))
+        .map(({ id, item, listingId, quantity }) => ({
+          id,
+          item,
+          listingId,
+          reference: (listingId !== null && referenceOf.get(listingId)) || null,
+          quantity,
+        })),
+    }))
+    .filter(({ orders }) => orders.length > 0)
   return { ...account!, pickList: pickListOf(slips), slips }
 }
 

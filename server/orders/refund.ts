@@ -55,10 +55,10 @@ export async function applyRefund(
 ): Promise<number> {
   const left = grossOf(row) - row.refundedCents
   if (amount > eurosFromCents(left)) {
+    const reason =
+      row.refundedCents > 0 ? 'the rest of the price was refunded' : 'that is the price of the row'
     throw validationError({
-      [field]: [
-        `The ${field} field must not be greater than ${eurosFromCents(left)}: the rest of the price was refunded.`,
-      ],
+      [field]: [`The ${field} field must not be greater than ${eurosFromCents(left)}: ${reason}.`],
     })
   }
   const amountCents = centsFromEuros(amount)

@@ -42,7 +42,11 @@ export async function shipOrder(
     if (trackingCode !== null) {
       await db`
         update slices
-        set tracking_code = ${trackingCode}, tracking_updated_at = ${tx.now()}
+        set
+          tracking_code = ${trackingCode},
+          -- A tracking URL is valid only for its own code.
+          tracking_url = case when tracking_code = ${trackingCode} then tracking_url end,
+          tracking_updated_at = ${tx.now()}
         where id = ${sliceId}
       `
     }

@@ -60,13 +60,14 @@ export async function listSlices(
   { after, before }: SlicePosition,
   size: number,
 ): Promise<{ rows: SliceLine[]; hasNewer: boolean; hasOlder: boolean }> {
+  const wanted = { ...filters, buyer: filters.buyer && searchable(filters.buyer) }
   return begin(async (db) => {
     const isBackward = after === undefined && before !== undefined
     const position = await positionOf(db, accountId, isBackward ? { before } : { after })
     const found = await findIds(
       db,
       accountId,
-      filters,
+      wanted,
       {
         isOnIt:
           position === undefined
@@ -85,6 +86,15 @@ export async function listSlices(
       hasOlder: isBackward || hasMore,
     }
   }, 'snapshot')
+}
+
+/** A UTF-16 unit takes up to three bytes, and PostgreSQL refuses a word of more than 2,046 in a search. */
+const MAX_SEARCHED = 600
+
+/** A text for `name_search`, which decomposes it: ㌖ becomes キロメートル. A longer one is cut, so that it can be searched. */
+function searchable(text: string): string {
+  const decomposed = text.normalize('NFKD')
+  return decomposed.length <= MAX_SEARCHED ? text : decomposed.slice(0, MAX_SEARCHED).toWellFormed()
 }
 
 /** The line of the slice that an account's order row belongs to, if there is one. */

@@ -54,7 +54,7 @@ function momentsOf(order: Order): Moment[] {
     ['shipped', order.shippedAt],
     ['received', order.receivedAt],
     ['disputed', order.disputedAt],
-    ['resolved', order.resolvedAt],
+    ['resolved', isResolved(order) ? order.resolvedAt : null],
     ['cancelled', order.cancelledAt],
   ]
   return times.flatMap(([kind, at]) => {
@@ -64,3 +64,7 @@ function momentsOf(order: Order): Moment[] {
     return at === null ? [] : [{ kind, at, orderIds: [id], by, reason }]
   })
 }
+
+/** Whether the last dispute was resolved. A row that is disputed again keeps the end of the dispute before. */
+const isResolved = ({ disputedAt, resolvedAt }: Order) =>
+  disputedAt !== null && resolvedAt !== null && resolvedAt >= disputedAt

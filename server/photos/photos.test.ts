@@ -7,11 +7,11 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
-import { insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
+import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
 import { jpeg } from '../test/pictures.ts'
 import { until } from '../test/until.ts'
 import { thumbnailUrl } from './photo.ts'
-import { startPhotoWorker } from './photo-worker.ts'
+import { runDuePhotos, startPhotoWorker } from './photo-worker.ts'
 import { claimPhoto } from './photos.ts'
 import { takePhoto } from './take-photo.ts'
 
@@ -326,6 +326,22 @@ describe('a claim of a photo', () => {
     })
   })
 
+  it('the seller gets a notice of a photo that crashes its process three times', async () => {
+    const seller = await app.seller()
+    const id = await insertListing(app.ctx.db, seller.accountId, app.ctx.now())
+    await insertPhotos(app.ctx.db, id, [at('1'), at('2')], app.ctx.now())
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      expect([await claimPhoto(app.ctx), await claimPhoto(app.ctx)]).not.toContain(undefined)
+      await expireLeases(id)
+    }
+    await app.runPhotos()
+    const member = await app.member(seller.accountId)
+    const reason = 'The service stopped during this attempt.'
+    expect((await member.get('/dashboard/api/notices')).body.data).toMatchObject([
+      { kind: 'photo_failed', count: 2, data: { listing_id: id, reason } },
+    ])
+  })
+
   it.each([
     ['while the next claim is open', false],
     ['after the next claim has stored the photo', true],
@@ -416,6 +432,23 @@ describe('the photo worker', () => {
     }
     const [three, two] = [await photosOf(hanging[0]!), await photosOf(hanging[1]!)]
     for (const { status } of [...three, ...two]) expect(status).toBe('waiting')
+  })
+
+  it('while only one seller has due photos, nearly every claim returns one', async () => {
+    const urls = Array.from({ length: 20 }, (_, i) => at(`${i}`))
+    const id = await insertListingWithPhotos(app, ...urls)
+    let claims = 0
+    const db = new Proxy(app.ctx.db, {
+      apply(target, self, args) {
+        if (args[0].join?.('').includes('skip locked')) claims++
+        return Reflect.apply(target as never, self, args)
+      },
+    })
+    await runDuePhotos({ ...app.ctx, db })
+    expect((await listing(id)).photos).toHaveLength(urls.length)
+    expect(claims).toBeGreaterThan(urls.length)
+    // A few more, while its first photos are fetched and when all are.
+    expect(claims).toBeLessThan(urls.length + 8)
   })
 
   it('a stopped photo worker releases its photos, and the attempts do not count', async () => {

@@ -31,7 +31,6 @@ export async function claimPhoto(
   ctx: Context,
   excludedAccounts: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
-  await failInterrupted(ctx.db, 'photos', MAX_ATTEMPTS)
   const [photo] = await ctx.db<ClaimedPhoto[]>`
     update photos
     set
@@ -47,6 +46,7 @@ export async function claimPhoto(
         where
           due.status = 'waiting'
           and due.next_attempt_at <= ${ctx.now()}
+          and due.attempts < ${MAX_ATTEMPTS}
           and (due.leased_until is null or due.leased_until < clock_timestamp())
           and listing.account_id <> all(${excludedAccounts}::bigint[])
         order by due.next_attempt_at, due.id
@@ -62,8 +62,29 @@ export async function claimPhoto(
       attempts,
       listings.status = 'removed' as "listingIsRemoved"
   `
+  // Reads every waiting photo, so it runs once no photo is due instead of before each claim.
+  if (!photo && excludedAccounts.length === 0) await failInterruptedPhotos(ctx)
   return photo
 }
+
+/** Fails the photos whose last permitted attempt was interrupted, with notices for their sellers. */
+const failInterruptedPhotos = (ctx: Context): Promise<void> =>
+  inTransaction(ctx, async (tx) => {
+    const ids = await failInterrupted(tx.db, 'photos', MAX_ATTEMPTS)
+    if (ids.length === 0) return
+    const photos = await tx.db<{ accountId: number; listingId: number }[]>`
+      select account_id as "accountId", listing_id as "listingId"
+      from photos
+      join listings on listings.id = listing_id
+      where photos.id = any(${ids}::bigint[]) and listings.status <> 'removed'
+      -- Two processes that notify the same sellers lock the notices in the same order.
+      order by account_id, photos.id
+    `
+    for (const { accountId, listingId } of photos) {
+      const facts = { listing_id: listingId, reason: INTERRUPTED }
+      await addNotice(tx, accountId, 'photo_failed', 0, facts)
+    }
+  })
 
 /** An unguessable base name for a photo's files. */
 export const newPhotoName = () => randomBytes(16).toString('base64url')

@@ -6,13 +6,15 @@ export const INTERRUPTED = 'The service stopped during this attempt.'
 /**
  * Fails the rows whose last permitted attempt was interrupted. They get no further attempt: a job that crashes its
  * process would do so forever.
+ *
+ * @returns the ids of the rows
  */
 export async function failInterrupted(
   db: Db,
   table: 'mails' | 'photos',
   maxAttempts: number,
-): Promise<void> {
-  await db`
+): Promise<number[]> {
+  const rows = await db<{ id: number }[]>`
     update ${db(table)}
     set status = 'failed', next_attempt_at = null, leased_until = null, error = ${INTERRUPTED}
     where id in (
@@ -24,5 +26,7 @@ export async function failInterrupted(
         and leased_until < clock_timestamp()
       for update skip locked
     )
+    returning id
   `
+  return rows.map(({ id }) => id)
 }

@@ -35,6 +35,23 @@ describe('the sales of a period', () => {
     expect(total).toMatchObject({ orders: 3, merchandiseCents: 700 })
   })
 
+  it('a period begins with the first of two midnights, where the clocks go back to midnight', async () => {
+    const shop = await openShop(app)
+    // In the Azores, this day has an hour from 00:00 UTC and another one from 01:00 UTC, both from midnight.
+    await sellAt(shop, '2026-10-24T23:59:59Z', 1)
+    await sellAt(shop, '2026-10-25T00:00:00Z', 2)
+    await sellAt(shop, '2026-10-25T01:00:00Z', 4)
+    await sellAt(shop, '2026-10-26T00:59:59Z', 8)
+    await sellAt(shop, '2026-10-26T01:00:00Z', 16)
+    const of = async (from: string, to: string) =>
+      (await salesOf(app.ctx, shop.accountId, 'Atlantic/Azores', { from, to })).days.map(
+        ({ merchandiseCents }) => merchandiseCents,
+      )
+    expect(await of('2026-10-25', '2026-10-25')).toEqual([1_400])
+    expect(await of('2026-10-24', '2026-10-24')).toEqual([100])
+    expect(await of('2026-10-24', '2026-10-26')).toEqual([100, 1_400, 1_600])
+  })
+
   it('a cancelled order doesn’t count, and the seller’s share is less the commission', async () => {
     const shop = await openShop(app)
     await sellAt(shop, '2026-03-01T12:00:00Z', 10)

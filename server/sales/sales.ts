@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { validationError } from '../errors.ts'
+import { startOfDay } from '../time/start-of-day.ts'
 
 /** A day of the shop's time zone, in whole cents. */
 export type SalesDay = {
@@ -48,8 +49,8 @@ export async function salesOf(
       select
         ${from}::date as first,
         ${to}::date as last,
-        ${from}::date::timestamp at time zone ${timeZone}::text as starts,
-        (${to}::date + 1)::timestamp at time zone ${timeZone}::text as ends
+        ${startOfDay(from, timeZone)}::timestamptz as starts,
+        ${startOfDay(to, timeZone, 1)}::timestamptz as ends
     ),
     sold as (
       select

@@ -29,7 +29,7 @@ export async function startClock(
   signals: Pick<Signals, 'on'>,
   log: Log,
 ): Promise<Clock> {
-  let aheadMs = (await advancedSeconds(ctx.db)) * 1000
+  let aheadMs = 0
   const now = () => new Date(realTime() + aheadMs)
 
   const setAhead = (seconds: number) => {
@@ -44,6 +44,8 @@ export async function startClock(
       log.warn({ err: error }, 'cannot read the clock'),
     )
   })
+  // Subscribed before: another process may move the clock during the query.
+  setAhead(await advancedSeconds(ctx.db))
 
   return {
     now,

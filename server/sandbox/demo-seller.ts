@@ -10,8 +10,8 @@ import { isPassword } from '../members/password.ts'
 import { submitSetup, testBankAccount } from '../money/payout-setup.ts'
 import { getOrCreateSecret, readSecret } from './own-secrets.ts'
 
-/** The demo seller's first member signs in with this address. */
-export const DEMO_EMAIL = 'demo@cardstall.example'
+/** The address of a new demo seller and its first member. */
+const DEMO_EMAIL = 'demo@cardstall.example'
 
 const PASSWORD_CHARACTERS = 20
 
@@ -35,41 +35,59 @@ export function demoKey(ctx: Context): Promise<string> {
   })
 }
 
+/** The demo seller's key, and the address and password of its first member, who may have changed the address. */
+export type DemoAccess = { key: string; email: string; password: string }
+
 /**
- * The demo seller's password, which is stored in DATA_DIR like the key. Replaces a password that was changed elsewhere, so
- * that every start can print one that works. Needs the seller that `demoKey` creates.
+ * The key and login of the demo seller. The password is stored in DATA_DIR like the key. Replaces a password that was
+ * changed elsewhere, so that every start can print one that works.
  */
-export async function demoPassword(ctx: Context): Promise<string> {
+export async function demoAccess(ctx: Context): Promise<DemoAccess> {
   const { dataDir } = ctx.config
+  const key = await demoKey(ctx)
   const password = await getOrCreateSecret(dataDir, 'demo-password', {
     isValid: async (password) => {
-      const stored = await demoPasswordHash(ctx)
+      const { passwordHash } = await readDemoMember(ctx, key)
       const proven = await readSecret(dataDir, 'demo-password-proof')
-      return proven === proof(password, stored) || isPassword(password, stored)
+      return proven === proof(password, passwordHash) || isPassword(password, passwordHash)
     },
     generate: async () => {
       const password = randomText(PASSWORD_CHARACTERS)
-      await changeAccount(ctx, (await findDemoAccount(ctx))!, { password })
+      const { accountId } = await readDemoMember(ctx, key)
+      await changeAccount(ctx, accountId, { password })
       return password
     },
   })
-  const proven = proof(password, await demoPasswordHash(ctx))
+  const { email, passwordHash } = await readDemoMember(ctx, key)
+  const proven = proof(password, passwordHash)
   await getOrCreateSecret(dataDir, 'demo-password-proof', {
     isValid: (stored) => stored === proven,
     generate: () => proven,
   })
-  return password
+  return { key, email, password }
 }
 
 /** Proves to the next start that the password has this hash: deriving it again takes a tenth of a second. */
 const proof = (password: string, passwordHash: string | null) =>
   hash('sha256', `${password} ${passwordHash}`, 'hex')
 
-async function demoPasswordHash({ db }: Context): Promise<string | null> {
-  const [member] = await db<{ hash: string | null }[]>`
-    select password_hash as hash from members where lower(email) = ${DEMO_EMAIL}
+type DemoMember = { accountId: number; email: string; passwordHash: string | null }
+
+/** The first member of the key's account; the member that a first password creates, if there is none. */
+async function readDemoMember({ db }: Context, key: string): Promise<DemoMember> {
+  const [member] = await db<DemoMember[]>`
+    select
+      a.id as "accountId",
+      coalesce(m.email, a.email) as email,
+      m.password_hash as "passwordHash"
+    from api_keys k
+    join accounts a on a.id = k.account_id
+    left join members m on m.account_id = a.id
+    where k.hash = decode(${hashKey(key)}, 'hex')
+    order by m.id
+    limit 1
   `
-  return member?.hash ?? null
+  return member!
 }
 
 async function isActive({ db }: Context, key: string): Promise<boolean> {

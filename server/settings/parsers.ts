@@ -212,6 +212,10 @@ export const addressRanges: Parser<string[]> = (text) => {
         `must list IP addresses or CIDR ranges, separated by commas; "${entry}" is neither.`,
       )
     }
+    // The framework throws an error for such a range.
+    if (/\/0+$/.test(entry)) {
+      throw new InvalidValue(`must not list every address, as "${entry}" does.`)
+    }
   }
   return entries
 }

@@ -128,7 +128,7 @@ export const SETTINGS = {
     parse: integer(0, 36_500),
     default: '0',
     description:
-      'Days from the completion of an order to the erasure of its buyer’s personal data; 0 = never ([staff](staff.md#buyers-data))',
+      'Days from the last change of a completed order to the erasure of its buyer’s personal data; 0 = never ([staff](staff.md#buyers-data))',
   },
   AUDIT_RETENTION_DAYS: {
     parse: integer(1, 36_500),

@@ -9,7 +9,7 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { refreshShipment } from './labels.ts'
-import { delayAfter } from './poll-schedule.ts'
+import { delayAfter, LATER_DELAY_MS } from './poll-schedule.ts'
 import { LEASE_SECONDS, type Purchase, resolveDoubt, type ShippingContext } from './purchase.ts'
 import { readShipment } from './shipments.ts'
 
@@ -34,16 +34,16 @@ const pollWork = (ctx: ShippingContext): Work<Poll> => ({
   run: (poll) => runPoll(ctx, ctx.carrier!, poll),
 })
 
-/** A claimed poll: of a purchase in doubt, or of a bought shipment. */
-type Poll = { sliceId: number; purchase: Purchase | null }
+/** A claimed poll: of a purchase in doubt, or of a bought shipment. `isLast` is set once the schedule has ended. */
+type Poll = { sliceId: number; purchase: Purchase | null; isLast: boolean }
 
 async function runPoll(
   ctx: ShippingContext,
   carrier: Carrier,
-  { sliceId, purchase }: Poll,
+  { sliceId, purchase, isLast }: Poll,
 ): Promise<void> {
   try {
-    if (purchase) return await resolveDoubt(ctx, carrier, purchase)
+    if (purchase) return await resolveDoubt(ctx, carrier, purchase, { isLast })
     const shipment = await readShipment(ctx, sliceId)
     await refreshShipment(ctx, carrier, shipment!)
   } catch (error) {
@@ -95,15 +95,19 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
   `
   if (!due) return undefined
   const { sliceId, state, polls, attempt, reference, labelName } = due
-  const delay = delayAfter(polls)
+  const scheduled = delayAfter(polls)
+  const isLast = scheduled === undefined
+  // The carrier may not answer the last poll. A purchase is polled until it is no longer in doubt.
+  const delay = scheduled ?? (state === 'buying' ? LATER_DELAY_MS : undefined)
   await db`
     update shipments
     set poll_at = ${delay === undefined ? null : new Date(now().getTime() + delay)}
     where slice_id = ${sliceId} and attempts = ${attempt}
   `
-  if (state === 'bought') return { sliceId, purchase: null }
+  if (state === 'bought') return { sliceId, purchase: null, isLast }
   return {
     sliceId,
+    isLast,
     purchase: { sliceId, attempt, reference, labelName, isInDoubt: true, lines: 0 },
   }
 }

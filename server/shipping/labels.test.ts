@@ -206,6 +206,30 @@ describe('a purchase whose response is lost', () => {
     await app.runPolls()
     expect(calls).toEqual([])
   })
+
+  it('a purchase that the carrier doesn’t know after a week of polls, as soon as it answers one, no longer prevents a cancellation', async () => {
+    const parcel = await order()
+    interfere({ buy: timeOut })
+    await label(parcel)
+    const cancel = () =>
+      seller.post(`/tools/v1/orders/${parcel.orderIds[0]}/cancel`, {
+        payload: { reason: 'other' },
+      })
+    const pollHourly = async (hours: number) => {
+      for (let hour = 0; hour < hours; hour++) {
+        await advance(app.operator, 3_600)
+        await app.runPolls()
+      }
+    }
+    await pollHourly(7 * 24)
+    expect((await cancel()).status).toBe(409)
+    interfere({ find: timeOut })
+    await pollHourly(4)
+    expect((await cancel()).status).toBe(409)
+    interfere({})
+    await pollHourly(1)
+    expect((await cancel()).status).toBe(200)
+  })
 })
 
 describe('a purchase that the carrier refused', () => {

@@ -5,8 +5,8 @@ const HOURS = 60 * MINUTES
 
 /** Backoff: the delay before the first poll, the second, … */
 const FIRST_DELAYS_MS = [1 * MINUTES, 5 * MINUTES, 15 * MINUTES, 60 * MINUTES]
-const LATER_DELAY_MS = 1 * HOURS
-/** Hourly for a week. After that only the seller's calls ask the carrier. */
+export const LATER_DELAY_MS = 1 * HOURS
+/** Hourly for a week. After that only the seller's calls ask the carrier, and polls of a purchase that is still in doubt. */
 const MAX_POLLS = FIRST_DELAYS_MS.length + 7 * 24
 
 export const FIRST_POLL_MS = FIRST_DELAYS_MS[0]!

@@ -171,17 +171,20 @@ export async function purchaseShipment(
 /**
  * Looks up a purchase in doubt, and records what an earlier attempt bought. Buys nothing.
  *
+ * @param isLast set about a week after the attempt. A purchase that the carrier still doesn't know was not made, and must not
+ *   prevent a cancellation of the order any longer
  * @throws CarrierError
  */
 export async function resolveDoubt(
   ctx: ShippingContext,
   carrier: Carrier,
   purchase: Purchase,
+  { isLast }: { isLast: boolean },
 ): Promise<void> {
   try {
     const found = await carrier.find(purchase.reference)
     if (found) await storeAndRecord(ctx, carrier, purchase, found, undefined)
-    else await releasePurchase(ctx, purchase, { isInDoubt: true })
+    else await releasePurchase(ctx, purchase, { isInDoubt: !isLast })
   } catch (error) {
     await releasePurchase(ctx, purchase, { isInDoubt: true })
     throw error

@@ -38,6 +38,8 @@ type PageOptions = {
   member?: SignedInClient
   /** Messages of the console that the test causes on purpose, such as a failed request. */
   expects?: RegExp
+  /** Removes the Navigation API, which not every supported browser has. */
+  lacksNavigation?: boolean
 }
 
 export type BrowserApp = TestApp & {
@@ -64,7 +66,7 @@ export async function startBrowserApp(options: TestAppOptions = {}): Promise<Bro
 async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, scheme = 'light', member, expects }: PageOptions = {},
+  { width = 1280, scheme = 'light', member, expects, lacksNavigation }: PageOptions = {},
 ): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
@@ -78,6 +80,9 @@ async function openPage(
     await context.addCookies([
       { name, value, url: new URL(url).origin, httpOnly: true, sameSite: 'Lax' },
     ])
+  }
+  if (lacksNavigation) {
+    await context.addInitScript('delete window.NavigateEvent; delete window.navigation')
   }
   const page = await context.newPage()
   page.setDefaultTimeout(TIMEOUT_MS)

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
@@ -87,39 +88,76 @@ async function requireActiveEndpoint({ db }: Context, deliveryId: number): Promi
   if (!endpoint.isActive) throw endpointIsInactive()
 }
 
+/** Deliveries that one transaction resends. Outcomes of their attempts wait for it. */
+const RESEND_BATCH = 1_000
+
 /**
- * Requests an immediate attempt at each delivery of an endpoint that failed or was skipped.
+ * Requests an immediate attempt at each delivery of an endpoint that failed or was skipped, in several transactions. A
+ * second call continues after an interruption: a delivery that is queued already gets one attempt.
  *
- * @param span of `createdAt`; both ends are inclusive, in whole seconds as in responses
+ * @param span of `createdAt`, as in `DeliveryFilters`
  * @returns the number of deliveries
- * @throws not_found unless the endpoint is the account's, conflict if it is disabled
+ * @throws not_found unless the endpoint is the account's, conflict if it is disabled, both also meanwhile
  */
 export async function resendDeliveries(
   ctx: Context,
   accountId: number,
   endpointId: number,
   span: { from: Date; to: Date },
+  batchRows = RESEND_BATCH,
 ): Promise<number> {
-  const { db, now } = ctx
-  const { disabledAt } = await requireEndpoint(ctx, accountId, endpointId)
-  if (disabledAt) throw endpointIsInactive()
+  let resent = 0
+  for (let lastId = 0, isMore = true; isMore; ) {
+    const { missed, count } = await inTransaction(ctx, async (tx) => {
+      const { disabledAt } = await requireEndpoint(tx, accountId, endpointId)
+      if (disabledAt) throw endpointIsInactive()
+      const missed = await lockMissed(tx, endpointId, span, lastId, batchRows)
+      return { missed, count: await resendLocked(tx, endpointId, missed) }
+    })
+    resent += count
+    lastId = missed.at(-1)?.id ?? lastId
+    isMore = missed.length === batchRows
+  }
+  return resent
+}
+
+type Missed = { id: number; eventId: number }
+
+/** Locks the next missed deliveries of an endpoint, in the order of their ids. */
+const lockMissed = (
+  { db }: Context,
+  endpointId: number,
+  { from, to }: { from: Date; to: Date },
+  lastId: number,
+  max: number,
+): Promise<Missed[]> => db<Missed[]>`
+  select id, event_id as "eventId"
+  from deliveries
+  where
+    endpoint_id = ${endpointId}
+    and is_missed
+    and id > ${lastId}
+    and ${isInPeriod(db, from, to)}
+    and ${isKept(db)}
+  order by id
+  limit ${max}
+  -- Another transaction resends or records a locked row. Waiting for it could be a deadlock, because
+  -- recordOutcomes writes to the queue first.
+  for update skip locked
+`
+
+/** Queues locked deliveries, except those that another transaction claims or records. Returns their number. */
+async function resendLocked(
+  { db, now, signal }: Context,
+  endpointId: number,
+  missed: Missed[],
+): Promise<number> {
+  const ids = missed.map(({ id }) => id)
   const { count } = await db`
-    with missed as (
-      select id, event_id
-      from deliveries
-      where
-        endpoint_id = ${endpointId}
-        and is_missed
-        and date_trunc('second', created_at) between ${span.from} and ${span.to}
-        and ${isKept(db)}
-      -- Another transaction resends or records a locked row. Waiting for it could be a deadlock, because
-      -- recordOutcomes writes to the queue first.
-      for update skip locked
-    ),
-    waiting as (
+    with waiting as (
       select delivery_id
       from delivery_queue
-      where delivery_id in (select id from missed)
+      where delivery_id = any(${ids}::bigint[])
       for update skip locked
     ),
     renewed as (
@@ -131,7 +169,10 @@ export async function resendDeliveries(
     queued as (
       insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
       select id, event_id, ${endpointId}::bigint, ${now()}::timestamptz
-      from missed
+      from unnest(
+        ${ids}::bigint[],
+        ${missed.map(({ eventId }) => eventId)}::bigint[]
+      ) as missed (id, event_id)
       where not exists (select from delivery_queue where delivery_id = missed.id)
       on conflict (delivery_id) do nothing
       returning delivery_id
@@ -140,7 +181,7 @@ export async function resendDeliveries(
     set resent_in = pg_current_xact_id()
     where id in (select delivery_id from renewed union all select delivery_id from queued)
   `
-  await ctx.signal('deliveries')
+  await signal('deliveries')
   return count
 }
 
@@ -358,10 +399,11 @@ export async function pruneDeliveries(ctx: Context): Promise<void> {
   const { db, now, config } = ctx
   const before = new Date(now().getTime() - config.webhookRetentionDays * DAYS)
   await dropPartitions(ctx, before)
-  await db`
-    delete from webhook_endpoints
-    where
+  await deleteInBatches(db, 'webhook_endpoints', {
+    where: db`
       deleted_at <= ${before}
       and not exists (select from deliveries where endpoint_id = webhook_endpoints.id)
-  `
+    `,
+    orderBy: 'id',
+  })
 }

@@ -1,10 +1,11 @@
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { addNotice } from '../notices/notices.ts'
 import { attemptRow } from './attempt-row.ts'
-import type { Attempt, ClaimedDelivery } from './delivery.ts'
+import { type Attempt, type ClaimedDelivery, MAX_ATTEMPTS_KEPT } from './delivery.ts'
 import { disabledEmail, type FailingEndpoint, publicPartOf, warningEmail } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
@@ -69,25 +70,7 @@ export function claimForAllEndpoints(
     ctx,
     max,
     db`
-      with recursive queued as (
-        (
-          select endpoint_id
-          from delivery_queue
-          where endpoint_id > ${afterEndpoint}
-          order by endpoint_id
-          limit 1
-        )
-        union all
-        select (
-          select next.endpoint_id
-          from delivery_queue next
-          where next.endpoint_id > queued.endpoint_id
-          order by next.endpoint_id
-          limit 1
-        )
-        from queued
-        where queued.endpoint_id is not null
-      )
+      with recursive ${queuedEndpoints(db, afterEndpoint)}
       select
         endpoint_id,
         coalesce((${limits}::int[])[index], ${INITIAL_CONCURRENCY}) as claimable,
@@ -100,6 +83,29 @@ export function claimForAllEndpoints(
     `,
   )
 }
+
+/** The endpoints with an id above `after` that have a queue, as `queued`, in the order of their ids; then a null. */
+const queuedEndpoints = (db: Db, after: number) => db`
+  queued as (
+    (
+      select endpoint_id
+      from delivery_queue
+      where endpoint_id > ${after}
+      order by endpoint_id
+      limit 1
+    )
+    union all
+    select (
+      select next.endpoint_id
+      from delivery_queue next
+      where next.endpoint_id > queued.endpoint_id
+      order by next.endpoint_id
+      limit 1
+    )
+    from queued
+    where queued.endpoint_id is not null
+  )
+`
 
 /** A time as an item of an array: the client takes an array of dates for a single one. */
 const bindable = (time: Date | null | undefined) => time?.toISOString() ?? null
@@ -206,35 +212,25 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
   const { count } = await db`
     with outcome as (
       select
-        id,
-        claim_id,
-        case when is_over then 'skipped' else status end as status,
-        attempt,
-        tried_at,
-        case when not is_over then next_attempt_at end as next_attempt_at,
-        resend_at
-      from (
-        select
-          *,
-          -- The endpoint was disabled or deleted during the attempt: no retry.
-          status = 'pending' and not exists (
-            select
-            from webhook_endpoints w
-            where w.id = given.endpoint_id and w.disabled_at is null and w.deleted_at is null
-          ) as is_over
-        from unnest(
-          ${ids}::bigint[],
-          ${outcomes.map(({ delivery }) => delivery.claimId)}::bigint[],
-          ${outcomes.map(({ delivery }) => delivery.endpointId)}::bigint[],
-          ${outcomes.map(({ status }) => status)}::text[],
-          ${outcomes.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[],
-          ${outcomes.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[],
-          ${outcomes.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[],
-          ${outcomes.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[]
-        ) as given (
-          id, claim_id, endpoint_id, status, attempt, tried_at, next_attempt_at, resend_at
-        )
-      ) judged
+        *,
+        -- The endpoint was disabled or deleted during the attempt: no retry.
+        status in ('pending', 'unchanged') and not exists (
+          select
+          from webhook_endpoints w
+          where w.id = given.endpoint_id and w.disabled_at is null and w.deleted_at is null
+        ) as is_over
+      from unnest(
+        ${ids}::bigint[],
+        ${outcomes.map(({ delivery }) => delivery.claimId)}::bigint[],
+        ${outcomes.map(({ delivery }) => delivery.endpointId)}::bigint[],
+        ${outcomes.map(({ status }) => status)}::text[],
+        ${outcomes.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[],
+        ${outcomes.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[],
+        ${outcomes.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[],
+        ${outcomes.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[]
+      ) as given (
+        id, claim_id, endpoint_id, status, attempt, tried_at, next_attempt_at, resend_at
+      )
     ),
     gone as (
       delete from delivery_queue q
@@ -244,12 +240,17 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
         q.delivery_id,
         q.event_id,
         q.endpoint_id,
-        outcome.status,
+        -- A resend leaves the status of a delivery without a further attempt as it is.
+        case
+          when outcome.is_over and q.next_attempt_at is not null then 'skipped'
+          else outcome.status
+        end as status,
         outcome.attempt::jsonb as attempt,
         q.tries + (outcome.tried_at is not null)::int as tries,
         coalesce(q.first_attempt_at, outcome.tried_at) as first_attempt_at,
-        case outcome.status
-          when 'unchanged' then q.next_attempt_at
+        case
+          when outcome.is_over then null
+          when outcome.status = 'unchanged' then q.next_attempt_at
           else outcome.next_attempt_at
         end as next_attempt_at,
         -- A resend requested during the attempt is still due.
@@ -281,7 +282,11 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
     update deliveries d
     set
       status = case gone.status when 'unchanged' then d.status else gone.status end,
-      attempts = case when gone.attempt is null then d.attempts else d.attempts || gone.attempt end
+      attempts = case
+        when gone.attempt is null then d.attempts
+        when jsonb_array_length(d.attempts) >= ${MAX_ATTEMPTS_KEPT} then d.attempts - 0 || gone.attempt
+        else d.attempts || gone.attempt
+      end
     from gone
     where d.id = gone.delivery_id
   `
@@ -362,28 +367,69 @@ const claimStillHeld = (db: Db, ours: Fragment) => db`
   q.delivery_id + 0 = ${ours}.id and q.claim_id = ${ours}.claim_id and q.leased_until is not null
 `
 
+/** Deliveries that the transaction which disables or deletes an endpoint skips: it must end within its time limit. */
+const MAX_SKIPPED = 5_000
+
 /**
- * Skips the pending deliveries of an endpoint, in the transaction that disables or deletes it. Signals the workers to
- * return the deliveries that wait for capacity. Attempts under way may finish. Deliveries that are recorded meanwhile are
- * skipped when they are claimed.
+ * Skips pending deliveries of an endpoint, in the transaction that disables or deletes it. Signals the workers to return
+ * the deliveries that wait for capacity. Attempts under way may finish. `skipUnwanted` skips the rest of a long queue,
+ * unless a claim does so first, as for deliveries that are recorded meanwhile.
+ *
+ * @returns the number of deliveries that it took from the queue
  */
-export async function skipPending({ db, signal }: Context, endpointId: number): Promise<void> {
-  await db`
+export async function skipPending(
+  { db, signal }: Context,
+  endpointId: number,
+  max = MAX_SKIPPED,
+): Promise<number> {
+  const [skipped] = await db<[{ count: number }]>`
     with gone as (
       delete from delivery_queue
-      where delivery_id in (
+      where delivery_id = any(array(
         select delivery_id
         from delivery_queue
         where
           endpoint_id = ${endpointId}
           and (leased_until is null or leased_until < clock_timestamp())
+        order by due_at, delivery_id
+        limit ${max}
         for update skip locked
-      )
+      ))
       returning delivery_id, next_attempt_at
+    ),
+    skipped as (
+      update deliveries
+      set status = 'skipped'
+      where id in (select delivery_id from gone where next_attempt_at is not null)
     )
-    update deliveries
-    set status = 'skipped'
-    where id in (select delivery_id from gone where next_attempt_at is not null)
+    select count(*) from gone
   `
   await signal('endpoints')
+  return skipped.count
+}
+
+/** Skips the pending deliveries of disabled and deleted endpoints that `skipPending` has left. */
+export async function skipUnwanted(ctx: Context): Promise<void> {
+  const { db } = ctx
+  const endpoints = await db<{ id: number }[]>`
+    with recursive ${queuedEndpoints(db, 0)}
+    select id
+    from queued
+    join webhook_endpoints on id = endpoint_id
+    where disabled_at is not null or deleted_at is not null
+  `
+  for (const { id } of endpoints) {
+    await inBatches((max) =>
+      inTransaction(ctx, async (tx) => {
+        // The lock keeps it from being enabled.
+        const [unwanted] = await tx.db`
+          select 1
+          from webhook_endpoints
+          where id = ${id} and (disabled_at is not null or deleted_at is not null)
+          for share
+        `
+        return unwanted ? skipPending(tx, id, max) : 0
+      }),
+    )
+  }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
 import { connect } from '../database/connect.ts'
@@ -8,6 +7,7 @@ import type { Metrics } from '../metrics.ts'
 import type { Network } from '../outbound/network.ts'
 import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import { batch } from '../queue/batch.ts'
+import { persistently } from '../queue/persistently.ts'
 import {
   drainQueue,
   startWorker,
@@ -41,9 +41,6 @@ const GATHER_MS = 10
 const QUEUE_CONNECTIONS = 2
 /** At a shutdown, time for attempts to finish, because an interrupted one may have arrived and is repeated. */
 const GRACE_MS = 5_000
-/** A delivery whose attempt can't be recorded is sent again, so recording is retried. */
-const MAX_RECORD_TRIES = 10
-const RECORD_RETRY_MS = 1_000
 
 /** Sends deliveries as they become due, together with the workers of other processes. */
 export function startDeliveryWorker(
@@ -219,20 +216,7 @@ async function recordAttempt(
     const reason = attempt.error
     ctx.log.info({ delivery: id, endpoint: endpointId, event, reason }, failureMessage(outcome))
   }
-  await persistently(ctx, () =>
+  await persistently(ctx, 'cannot record a delivery attempt; retrying', () =>
     outcome.status === 'failed' ? failDelivery(ctx, delivery, attempt) : record(outcome),
   )
-}
-
-/** Retries a write while the database is unavailable, so that no receiver gets a delivery twice because of it. */
-async function persistently({ log }: Context, write: () => Promise<void>) {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await write()
-    } catch (error) {
-      if (tries === MAX_RECORD_TRIES) throw error
-      if (tries === 1) log.warn({ err: error }, 'cannot record a delivery attempt; retrying')
-      await sleep(RECORD_RETRY_MS)
-    }
-  }
 }

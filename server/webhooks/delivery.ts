@@ -23,6 +23,9 @@ export type Attempt = {
   response: string | null
 }
 
+/** The latest attempts that a delivery's log keeps: a seller may request resends without limit. */
+export const MAX_ATTEMPTS_KEPT = 50
+
 /** The delivery of one event to one endpoint. */
 export type Delivery = {
   id: number
@@ -33,7 +36,7 @@ export type Delivery = {
   /** The event's data in JSON, as it is sent. */
   data: string
   status: DeliveryStatus
-  /** Oldest first. */
+  /** Oldest first, at most MAX_ATTEMPTS_KEPT. */
   attempts: Attempt[]
   /** The next retry or requested resend. */
   nextAttemptAt: Date | null

@@ -37,6 +37,19 @@ it('a claim that knows of a rotated secret replaces the secrets in the cache', a
   expect(cache.get(id)).toMatchObject({ secret: body.secret, previous: { secret } })
 })
 
+it('an endpoint stays in the cache while its rotated secret is read, so that claimed deliveries are not skipped', async () => {
+  const app = await startTestApp()
+  const seller = await app.seller()
+  const { id, secret } = await subscribe(seller, 'https://shop.example/hooks')
+  const cache = endpointCache(app.ctx)
+  await cache.load([first(id)])
+  const { body } = await seller.post(`/tools/v1/webhooks/${id}/rotate-secret`)
+  const loading = cache.load([{ endpointId: id, secretNumber: 2 }])
+  expect(cache.get(id)).toMatchObject({ secret })
+  await loading
+  expect(cache.get(id)).toMatchObject({ secret: body.secret })
+})
+
 it('the cache evicts the least recently used endpoint', async () => {
   const app = await startTestApp()
   const seller = await app.seller()

@@ -50,10 +50,14 @@ export function endpointCache(ctx: Context): EndpointCache {
       )
       for (const [id, number] of numbers) {
         const entry = entries.get(id)
-        entries.delete(id)
+        if (!entry || entry.secretNumber < number) {
+          // An outdated entry stays until it is replaced, for the deliveries that were claimed before.
+          missing.push(id)
+          continue
+        }
         // At the end of the map: the beginning is evicted first.
-        if (entry && entry.secretNumber >= number) entries.set(id, entry)
-        else missing.push(id)
+        entries.delete(id)
+        entries.set(id, entry)
       }
       if (missing.length === 0) return
       const rows = await ctx.db<(Entry & { id: number })[]>`
@@ -68,6 +72,7 @@ export function endpointCache(ctx: Context): EndpointCache {
         from webhook_endpoints
         where id = any(${missing}::bigint[]) and deleted_at is null
       `
+      for (const id of missing) entries.delete(id)
       for (const { id, ...entry } of rows) entries.set(id, entry)
       for (const id of entries.keys()) {
         if (entries.size <= MAX_ENTRIES) break

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { recordEvents } from '../events/record.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import {
   deliveriesIn,
@@ -10,7 +11,7 @@ import {
 } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import type { ClaimedDelivery } from './delivery.ts'
-import { claimForEndpoints, failDelivery } from './delivery-queue.ts'
+import { claimForEndpoints, failDelivery, skipUnwanted } from './delivery-queue.ts'
 
 let app: TestApp
 /** Two more processes on the same database. */
@@ -250,16 +251,21 @@ describe('deliveries that fail at the same moment', () => {
 })
 
 describe('an attempt under way when its endpoint is disabled or deleted', () => {
-  /** Starts an attempt, by default the last, whose response waits until `end` is called. */
+  /** Starts an attempt at a new delivery, by default the last, whose response waits until `end` is called. */
   async function holdOne(status: number, { isLast = true } = {}) {
+    await sendSampleEvent(app, seller.accountId)
+    if (isLast) await bringToLastAttempt()
+    return holdDue(status)
+  }
+
+  /** Starts the attempt that is due, whose response waits until `end` is called. */
+  async function holdDue(status: number) {
     const asked = Promise.withResolvers<void>()
     const may = Promise.withResolvers<void>()
     receiver.respond = (response) => {
       asked.resolve()
       void may.promise.then(() => response.writeHead(status).end())
     }
-    await sendSampleEvent(app, seller.accountId)
-    if (isLast) await bringToLastAttempt()
     const run = app.runDeliveries()
     await asked.promise
     return {
@@ -331,5 +337,64 @@ describe('an attempt under way when its endpoint is disabled or deleted', () => 
     await advance(app.operator, 61)
     await app.runDeliveries()
     expect(receiver.arrived).toHaveLength(1)
+  })
+
+  it('a failed resend ends a pending delivery when its endpoint was deleted meanwhile', async () => {
+    receiver.respondWith(500)
+    await sendSampleEvent(app, seller.accountId)
+    await app.runDeliveries()
+    const [{ id }] = await deliveriesIn(app, `endpoint_id=${endpoint.id}`)
+    await app.operator.post(`/operator/v1/deliveries/${id}/resend`)
+    const attempt = await holdDue(500)
+    await seller.delete(`/v1/webhooks/${endpoint.id}`)
+    await attempt.end()
+    const [delivery] = await deliveriesIn(app, `endpoint_id=${endpoint.id}`)
+    expect(delivery).toMatchObject({ status: 'skipped', next_attempt_at: null })
+  })
+})
+
+describe('an endpoint with a long queue', () => {
+  const MANY = 5_001
+  /** Records deliveries that are due in a day, so that no claim skips them. */
+  const queueMany = async () => {
+    const data = { order_id: 1, cancelled_by: 'buyer' as const }
+    const event = { accountId: seller.accountId, event: 'order.cancelled' as const, data }
+    await recordEvents(app.ctx, Array(MANY).fill(event))
+    await app.ctx.db`
+      update delivery_queue set next_attempt_at = next_attempt_at + interval '1 day'
+      where endpoint_id = ${endpoint.id}
+    `
+  }
+  const number = async (status: string) => {
+    const { body } = await app.operator.get(
+      `/operator/v1/deliveries?endpoint_id=${endpoint.id}&status=${status}&per_page=1`,
+    )
+    return body.meta.total
+  }
+
+  it('deleting an endpoint skips 5,000 pending deliveries, and a job skips the rest', async () => {
+    await queueMany()
+    await seller.delete(`/v1/webhooks/${endpoint.id}`)
+    expect([await number('skipped'), await number('pending')]).toEqual([MANY - 1, 1])
+    await Promise.all([skipUnwanted(app.ctx), ...others.map(({ ctx }) => skipUnwanted(ctx))])
+    expect([await number('skipped'), await number('pending')]).toEqual([MANY, 0])
+  })
+
+  it('pending deliveries that are left when their endpoint is enabled again stay pending', async () => {
+    await fail(9)
+    await queueMany()
+    await sendSampleEvent(app, seller.accountId)
+    await app.ctx.db`
+      update delivery_queue set tries = 4, first_attempt_at = next_attempt_at - interval '6 hours'
+      where endpoint_id = ${endpoint.id} and next_attempt_at <= ${app.ctx.now()}
+    `
+    await app.runDeliveries()
+    expect(await seen()).toMatchObject({ active: false })
+    expect([await number('skipped'), await number('pending')]).toEqual([MANY - 1, 1])
+    await app.operator.post(
+      `/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`,
+    )
+    await skipUnwanted(app.ctx)
+    expect(await number('pending')).toBe(1)
   })
 })

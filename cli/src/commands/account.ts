@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { text as readAll } from 'node:stream/consumers'
-import { AuthenticationError } from '@cardstall/sdk'
+import { type Account, AuthenticationError } from '@cardstall/sdk'
 import { cancel, text } from '@clack/prompts'
 import type { Command } from 'commander'
 import { deviceLogin } from '../device-login.ts'
@@ -27,12 +27,20 @@ export function accountCommands(program: Command): void {
         optionsOf(command)
       const out = openOutput(optionsOf(command))
       const entered = await enter(url, options)
-      const account = await clientOf(entered).me()
+      let account: Account
+      let former: Profile | undefined
       try {
-        await saveProfile(profile, { ...entered, url: apiUrl(entered.url) })
+        account = await clientOf(entered).me()
+        former = await saveProfile(profile, { ...entered, url: apiUrl(entered.url) })
       } catch (error) {
-        if (entered.isOwn) await revoke(entered)
+        if (entered.isOwn && !(await revoke(entered))) {
+          out.note(`The key that was created may still work: revoke it at ${keysPage(entered)}`)
+        }
         throw error
+      }
+      // A key that login created belongs to its profile only.
+      if (former?.isOwn && former.key !== entered.key && !(await revoke(former))) {
+        out.note(`The key of the former login may still work: revoke it at ${keysPage(former)}`)
       }
       out.json({ profile, url: apiUrl(entered.url), shop_name: account.shop_name })
       out.note(`Signed in to ${account.shop_name} on ${hostname()}, as profile "${profile}".`)
@@ -53,13 +61,12 @@ export function accountCommands(program: Command): void {
         )
       const isRevoked = stored.isOwn === true && (await revoke(stored))
       await deleteProfile(name)
-      const page = `${apiUrl(stored.url).replace(/v1$/, 'dashboard/keys')}`
       const out = openOutput(options)
       out.json({ profile: name, key_revoked: isRevoked })
       out.note(
         isRevoked
           ? `Profile "${name}" is deleted, and its key is revoked.`
-          : `Profile "${name}" is deleted. Its key may still work: revoke it at ${page}`,
+          : `Profile "${name}" is deleted. Its key may still work: revoke it at ${keysPage(stored)}`,
       )
     })
 
@@ -131,6 +138,8 @@ const revoke = (profile: Profile) =>
       () => true,
       (error) => error instanceof AuthenticationError,
     )
+
+const keysPage = ({ url }: Profile) => apiUrl(url).replace(/v1$/, 'dashboard/keys')
 
 function answered(value: string | symbol): string {
   if (typeof value === 'string') return value

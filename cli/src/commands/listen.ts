@@ -28,7 +28,9 @@ export function listenCommand(webhooks: Command): void {
       const place = await openPlace(session, 'events', [target, wanted])
       const secret = secretOf(profile.key)
       // Not a note: a receiver needs the secret also if the events are JSON.
-      if (target) process.stderr.write(`Forwarding to ${target}. The secret is ${secret}\n`)
+      if (target) {
+        process.stderr.write(`Forwarding to ${withoutUser(target)}. The secret is ${secret}\n`)
+      }
       const stop = new AbortController()
       // The event in hand is handled and recorded first: otherwise the next run would repeat it.
       beforeInterruption(() => stop.abort())
@@ -110,13 +112,24 @@ function eventsIn(text: string | undefined): string[] | undefined {
 const secretOf = (key: string) =>
   `svc_whsec_${createHash('sha256').update(`listen ${key}`).digest('hex').slice(0, 40)}`
 
+/** The address without its user and password, which `fetch` refuses. */
+const withoutUser = (url: URL) => Object.assign(new URL(url), { username: '', password: '' })
+
+/** The header for the user and password of an address, as a delivery has it. */
+function userOf({ username, password }: URL): Record<string, string> {
+  if (!username && !password) return {}
+  const user = [username, password].map(decodeURIComponent).join(':')
+  return { authorization: `Basic ${Buffer.from(user).toString('base64')}` }
+}
+
 /** Posts an event once, and returns the outcome in words. */
 async function post(url: URL, event: WebhookEvent, secret: string): Promise<string> {
   const body = JSON.stringify(event)
   try {
-    const { status } = await fetch(url, {
+    const { status } = await fetch(withoutUser(url), {
       method: 'POST',
       headers: {
+        ...userOf(url),
         'content-type': 'application/json',
         'x-service-event': event.event,
         'x-service-delivery': String(event.delivery_id),

@@ -44,7 +44,7 @@ export function listingCommands(program: Command): void {
     .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
     .option('--card <id>', 'only listings of this card')
     .option('--since <time>', 'only listings changed since this date or time')
-    .option('--limit <n>', 'number of listings', count, 100)
+    .option('--limit <n>', 'number of listings; with --since, those that changed first', count, 100)
     .action(async ({ limit, since, ...query }: Filters, command: Command) => {
       const { client, out } = await openSession(command)
       const filters = { ...query, ...(since !== undefined && { updated_since: since }) }

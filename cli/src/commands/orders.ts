@@ -10,7 +10,7 @@ import {
 } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { makeDirectory } from '../files.ts'
-import { type Column, euros, plural } from '../output.ts'
+import { type Column, euros, plural, printable } from '../output.ts'
 import { agree } from '../questions.ts'
 import { CommandError, EXIT, openSession, requestOf, type Session } from '../session.ts'
 import { count, counts } from './catalog.ts'
@@ -155,7 +155,7 @@ export function orderCommands(program: Command): void {
     .argument('<orders...>', 'ids of a row of each slice', counts)
     .description('buy or read labels, and save their PDFs; no label is bought twice')
     .option('--out <directory>', 'directory of the PDFs', '.')
-    .option('--merge <file>', 'write all labels into one PDF instead')
+    .option('--merge <file>', 'write all labels, at most 50, into one PDF instead')
     .action(async (ids: number[], { out: directory, merge }: LabelOptions, command: Command) => {
       const session = await openSession(command)
       const { client, out } = session
@@ -170,16 +170,20 @@ export function orderCommands(program: Command): void {
       out.endProgress()
       const labels = bought.records
       const ready = labels.flatMap(({ order_id, status }) => (status === 'ready' ? order_id : []))
-      if (merge !== undefined && ready.length > 0) {
-        await writeFile(merge, await mergedPdf(client, ready))
-        for (const label of labels) if (label.status === 'ready') label.file = merge
+      try {
+        if (merge !== undefined && ready.length > 0) {
+          await writeFile(merge, await mergedPdf(client, ready))
+          for (const label of labels) if (label.status === 'ready') label.file = merge
+        }
+      } finally {
+        // Also without a file: the labels are bought.
+        out.records(labels, [
+          ['ORDER', ({ order_id }) => order_id],
+          ['STATUS', ({ status }) => status],
+          ['FILE', ({ file }) => file],
+          ['MESSAGE', ({ message }) => message],
+        ])
       }
-      out.records(labels, [
-        ['ORDER', ({ order_id }) => order_id],
-        ['STATUS', ({ status }) => status],
-        ['FILE', ({ file }) => file],
-        ['MESSAGE', ({ message }) => message],
-      ])
       bought.throwIfFailed()
       const left = labels.filter(({ status }) => status === 'processing').length
       if (left > 0) {
@@ -259,7 +263,7 @@ export async function each(
       if (ids.length === 1 || isGeneral(error)) throw error
       failed++
       out.endProgress()
-      process.stderr.write(`${id}: ${(error as Error).message}${requestOf(error)}\n`)
+      process.stderr.write(`${id}: ${printable((error as Error).message)}${requestOf(error)}\n`)
     }
   }
   if (failed > 0) throw new CommandError(`${failed} of ${ids.length} failed.`)

@@ -12,7 +12,7 @@ export function shellCommands(program: Command): void {
     .description('open the dashboard; prints its address without a terminal')
     .action(async (page: string | undefined, _options, command: Command) => {
       const { out, profile } = await openSession(command)
-      const url = profile.url.replace(/\/*(v1\/*)?$/, `/dashboard${page ? `/${page}` : ''}`)
+      const url = profile.url.replace(/\/v1$/, `/dashboard${page ? `/${page}` : ''}`)
       if (process.stdout.isTTY) openInBrowser(url)
       out.record({ url }, [['Dashboard', url]])
     })

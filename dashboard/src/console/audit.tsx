@@ -1,5 +1,5 @@
-import { DateField, Select } from '../ui/fields.tsx'
-import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, PeriodFilter, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
@@ -38,8 +38,7 @@ export default function AuditPage() {
           value={filters.role}
           onChange={(role) => setFilters({ role })}
         />
-        <DateField label="From" value={filters.from} onChange={(from) => setFilters({ from })} />
-        <DateField label="To" value={filters.to} onChange={(to) => setFilters({ to })} />
+        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
         {text('record', 'Record, as order:501')}
         {text('actor', 'Actor, as staff:3')}
         {text('action', 'Action, as refundOrder')}

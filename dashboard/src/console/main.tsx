@@ -11,6 +11,7 @@ import { Router, useLocation } from 'wouter'
 import { CONSOLE, SERVICE } from '../base.ts'
 import { callApi } from '../client.ts'
 import { queryClient } from '../query-client.ts'
+import { askBeforeLeaving } from '../shell/ask-before-leaving.ts'
 import { Console } from './console.tsx'
 import { session } from './session.ts'
 
@@ -28,6 +29,8 @@ function App() {
     </RouterProvider>
   )
 }
+
+askBeforeLeaving()
 
 createRoot(document.getElementById('console')!).render(
   <StrictMode>

@@ -130,7 +130,7 @@ function BulkDialog({
     }
   }, [])
   const { title, confirm } = TEXTS[action]
-  const failed = [...(progress?.failed.values() ?? [])].reduce((sum, n) => sum + n, 0)
+  const failed = progress ? failedIn(progress) : 0
   const isDone = run.current?.isDone ?? false
   const isInterrupted = run.current !== undefined && !isRunning && !isDone
 
@@ -146,7 +146,7 @@ function BulkDialog({
     stop.current = new AbortController()
     setIsRunning(true)
     try {
-      await editAll(target, run.current, stop.current.signal, setProgress)
+      await editAll({ target, count }, run.current, stop.current.signal, setProgress)
     } catch (error) {
       // The service has refused the input, so it can be corrected.
       if (run.current.calls === 0 && error instanceof ApiError && error.status < 500) {
@@ -248,9 +248,14 @@ function changeOf(action: Asked['action'], data: FormData): Action {
   return { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
 }
 
-/** One call after the other, each under a key of its own, so that a repeated one changes nothing twice. */
+const failedIn = ({ failed }: Progress) => [...failed.values()].reduce((sum, n) => sum + n, 0)
+
+/**
+ * One call after the other, each under a key of its own, so that a repeated one changes nothing twice. A search can match
+ * more listings than it counts, and the edit concerns the number that its dialog says.
+ */
 async function editAll(
-  { ids, search }: Target,
+  { target: { ids, search }, count }: Pick<Asked, 'target' | 'count'>,
   run: Run,
   signal: AbortSignal,
   report: (progress: Progress) => void,
@@ -274,7 +279,9 @@ async function editAll(
     }
     run.calls++
     run.before = data.next
-    run.isDone = calls ? run.calls === calls.length : data.next === null
+    run.isDone = calls
+      ? run.calls === calls.length
+      : data.next === null || progress.changed + failedIn(progress) >= count
     report({ ...progress })
   }
 }

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { changesIn } from '../changes.ts'
 import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
@@ -24,6 +24,8 @@ export function EditListing({
   const [isDeleting, setIsDeleting] = useState(false)
   // The values that the fields began with: the listing may be read again while the form is open.
   const [shown] = useState(() => fieldsOf(listing))
+  // The same until the service has answered: after a lost response, another attempt gets that response.
+  const key = useRef(randomName())
   const name = nameOf(listing)
   if (isDeleting) {
     return (
@@ -32,7 +34,8 @@ export function EditListing({
         confirm="Delete listing"
         onClose={onClose}
         onConfirm={async () => {
-          const { data } = await bulkEdit({ ids: [listing.id], action: 'delete' }, randomName())
+          const { data } = await bulkEdit({ ids: [listing.id], action: 'delete' }, key.current)
+          key.current = randomName()
           if (data.failed > 0) throw new Error(data.reasons[0]?.message)
           notify(`${name} was deleted.`)
           await onDeleted()

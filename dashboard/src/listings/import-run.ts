@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { inBatches } from '../../../sdk/src/csv.ts'
+import { ApiError, ConnectionError } from '../client.ts'
 import { queryClient } from '../query-client.ts'
 import { createListings, untilAnswered } from './api.ts'
 import {
@@ -94,7 +95,7 @@ export const stop = () => stopper?.abort()
 /** Forgets the import. Rows that were listed stay. */
 export async function discard(accountId: number): Promise<void> {
   stop()
-  await forgetImport(accountId)
+  if (run) await forgetImport(accountId, run.file.id)
   show(undefined)
 }
 
@@ -106,7 +107,7 @@ async function sendNext(
   const { next, sentAt } = before
   const chunk = chunks[next]!
   const keep = async (progress: Progress) => {
-    await storeProgress(accountId, progress)
+    await storeProgress(accountId, id, progress)
     if (run) show({ ...run, progress, waitingS: 0 })
   }
   const now = Date.now()
@@ -118,15 +119,24 @@ async function sendNext(
   }
   // Before it is sent: a reload must find that it may have been listed.
   if (sentAt === null) await keep({ ...before, sentAt: now })
+  let mayBeListed = sentAt !== null
   const { results, created } = await untilAnswered(
     () =>
       createListings(
         chunk.map(({ item }) => item),
         `import-${id}-${next}`,
-      ),
+      ).catch((error) => {
+        mayBeListed ||= error instanceof ConnectionError
+        throw error
+      }),
     signal,
     (waitingS) => run && run.waitingS !== waitingS && show({ ...run, waitingS }),
-  )
+  ).catch(async (error) => {
+    // The member is signed out, or the shop may not do this yet: the chunk had no effect, and can be sent at any time.
+    const isRefused = error instanceof ApiError && (error.status === 401 || error.status === 403)
+    if (isRefused && !mayBeListed) await keep(before)
+    throw error
+  })
   const failed = results.flatMap((result) =>
     result.status === 'failed'
       ? {

@@ -64,12 +64,19 @@ async function within<T>(
 
 export const readImport = (accountId: number) =>
   within(accountId, 'readonly', async (store) => {
-    const [file, progress] = await Promise.all([
-      settled<ImportFile | undefined>(store.get('file')),
+    const file = await settled<ImportFile | undefined>(store.get('file'))
+    if (!file) return undefined
+    const [progress, former] = await Promise.all([
+      settled<Progress | undefined>(store.get(progressOf(file.id))),
+      // An earlier version of this page stored it under this name.
       settled<Progress | undefined>(store.get('progress')),
     ])
-    return file && progress ? { file: withNumbers(file), progress } : undefined
+    const found = progress ?? former
+    return found && { file: withNumbers(file), progress: found }
   })
+
+/** The name of a file's progress. Another tab may still run a former import, and must not change that of the next one. */
+const progressOf = (id: string) => `progress ${id}`
 
 /** A file that an earlier version of this page stored has rows without numbers. */
 const withNumbers = (file: ImportFile): ImportFile => ({
@@ -81,11 +88,18 @@ const withNumbers = (file: ImportFile): ImportFile => ({
 
 export const storeImport = (accountId: number, file: ImportFile, progress: Progress) =>
   within(accountId, 'readwrite', async (store) => {
-    await Promise.all([settled(store.put(file, 'file')), settled(store.put(progress, 'progress'))])
+    await Promise.all([
+      settled(store.clear()),
+      settled(store.put(file, 'file')),
+      settled(store.put(progress, progressOf(file.id))),
+    ])
   })
 
-export const storeProgress = (accountId: number, progress: Progress) =>
-  within(accountId, 'readwrite', (store) => settled(store.put(progress, 'progress')))
+export const storeProgress = (accountId: number, id: string, progress: Progress) =>
+  within(accountId, 'readwrite', (store) => settled(store.put(progress, progressOf(id))))
 
-export const forgetImport = (accountId: number) =>
-  within(accountId, 'readwrite', (store) => settled(store.clear()))
+export const forgetImport = (accountId: number, id: string) =>
+  within(accountId, 'readwrite', async (store) => {
+    const file = await settled<ImportFile | undefined>(store.get('file'))
+    if (file?.id === id) await settled(store.clear())
+  })

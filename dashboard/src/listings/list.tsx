@@ -1,4 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
@@ -167,23 +168,24 @@ export function ListingsList() {
           onChange={(status) => setFilters({ status })}
         />
       </Filters>
+      {/* An edit goes on if the list becomes empty or has fewer pages: it is not a part of the list’s page. */}
+      <BulkBar
+        key={`${status} ${q}`}
+        selected={selection.keys}
+        search={{ q, status }}
+        total={query.isPlaceholderData ? undefined : query.data?.meta.total}
+        onDone={() => {
+          clearSelection()
+          return refresh()
+        }}
+        onClear={clearSelection}
+      />
       <LoadedPage query={query}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <NoListings isFiltered={isFiltered} />
           ) : (
             <>
-              <BulkBar
-                key={`${status} ${q}`}
-                selected={selection.keys}
-                search={{ q, status }}
-                total={query.isPlaceholderData ? undefined : meta.total}
-                onDone={() => {
-                  clearSelection()
-                  return refresh()
-                }}
-                onClear={clearSelection}
-              />
               <Table
                 label="Listings"
                 columns={columns}
@@ -240,8 +242,11 @@ function OpenListing({
   known: Listing | undefined
   save: (id: number, changes: object) => Promise<void>
 } & Omit<Parameters<typeof EditListing>[0], 'listing' | 'save'>) {
-  const query = useListing(id, known === undefined)
-  const listing = known ?? query.data
+  // A listing that leaves the list stays in the dialog, with the input.
+  const [kept, setKept] = useState(known)
+  if (known && known !== kept) setKept(known)
+  const query = useListing(id, kept === undefined)
+  const listing = kept ?? query.data
   if (listing) {
     return (
       <EditListing listing={listing} save={(changes) => save(listing.id, changes)} {...props} />

@@ -4,8 +4,8 @@ import { Link } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
-import { DateField, Select } from '../ui/fields.tsx'
-import { Filters, SearchFilter, useAddressWith, useFilters } from '../ui/filters.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, PeriodFilter, SearchFilter, useAddressWith, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table, useSelection } from '../ui/table.tsx'
@@ -110,8 +110,7 @@ export function OrderList() {
           value={filters.status}
           onChange={(status) => setFilters({ status })}
         />
-        <DateField label="From" value={filters.from} onChange={(from) => setFilters({ from })} />
-        <DateField label="To" value={filters.to} onChange={(to) => setFilters({ to })} />
+        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
         <SearchFilter
           label="Buyer’s name"
           value={filters.buyer}

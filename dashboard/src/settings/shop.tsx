@@ -44,7 +44,7 @@ export function ShopTab({ me: { account, shop_url: shopUrl } }: { me: Me }) {
             name="time_zone"
             defaultValue={account.time_zone}
             options={timeZones(account.time_zone)}
-            help="Dates in the dashboard and on packing slips, and the days and months of your figures."
+            help="Dates in the dashboard and on packing slips, and the days of your figures. Their months are in UTC."
           />
         </Form>
       </Section>

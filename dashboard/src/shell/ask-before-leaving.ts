@@ -3,32 +3,81 @@ export const unsavedInput = () => [...document.querySelectorAll('[data-unsaved]'
 
 /**
  * Asks before a page is left on which an element with `data-unsaved` has input that is not saved: by a link, by Back, or
- * by closing the tab.
- *
- * @returns a function that stops it
+ * by closing the tab. Call it before the first rendering.
  */
-export function askBeforeLeaving(): () => void {
-  const beforeUnload = (event: BeforeUnloadEvent) => {
+export function askBeforeLeaving(): void {
+  window.addEventListener('beforeunload', (event) => {
     if (unsavedInput().length > 0) event.preventDefault()
-  }
-  const navigate = (event: NavigateEvent) => {
+  })
+  // Without the API, `window.navigation` is the element with that id.
+  if ('NavigateEvent' in window) askOnNavigate()
+  else askOnHistory()
+}
+
+function isRefused(url: string | URL, isBack: boolean): boolean {
+  const isOtherPage = new URL(url, location.href).pathname !== location.pathname
+  // A dialog covers the links of the page, so the address changes because the dialog is closed.
+  const isLost = unsavedInput().some(
+    (form) => isBack || (isOtherPage && !form.closest('[role="dialog"]')),
+  )
+  return isLost && !window.confirm('Leave this page? What you have typed is not saved.')
+}
+
+function askOnNavigate() {
+  window.navigation.addEventListener('navigate', (event) => {
     // beforeunload announces another document.
     if (!event.cancelable || event.hashChange || !event.destination.sameDocument) return
-    const isBack = event.navigationType === 'traverse'
-    const isOtherPage = new URL(event.destination.url).pathname !== location.pathname
-    // A dialog covers the links of the page, so the address changes because the dialog is closed.
-    const isLost = unsavedInput().some(
-      (form) => isBack || (isOtherPage && !form.closest('[role="dialog"]')),
-    )
-    if (isLost && !window.confirm('Leave this page? What you have typed is not saved.')) {
+    if (isRefused(event.destination.url, event.navigationType === 'traverse')) {
       event.preventDefault()
     }
+  })
+}
+
+/**
+ * Safari before 26.2 and Firefox before 147 lack the Navigation API. They report Back and Forward afterwards: a refused
+ * step is undone before the router handles it. The position that each entry keeps gives the direction.
+ */
+function askOnHistory() {
+  const { pushState, replaceState } = history
+  let position = positionOf(history.state) ?? 0
+  let page = ''
+
+  const store = (change: typeof pushState, state: object | null, url?: string | URL | null) => {
+    change.call(history, { ...state, position }, '', url)
+    page = pageOf(location)
+  }
+  store(replaceState, history.state)
+
+  history.pushState = (state, _, url) => {
+    if (isRefused(url ?? location.href, false)) return
+    position++
+    store(pushState, state, url)
+  }
+  history.replaceState = (state, _, url) => {
+    if (!isRefused(url ?? location.href, false)) store(replaceState, state, url)
   }
 
-  window.addEventListener('beforeunload', beforeUnload)
-  window.navigation?.addEventListener('navigate', navigate)
-  return () => {
-    window.removeEventListener('beforeunload', beforeUnload)
-    window.navigation?.removeEventListener('navigate', navigate)
+  // The router listens on window too. Chromium calls listeners there in the order in which they were added.
+  const step = (event: PopStateEvent) => {
+    // A link to a part of the page makes an entry without a position.
+    const to = positionOf(event.state) ?? position + 1
+    if (to === position) return
+    if (pageOf(location) !== page && isRefused(location.href, true)) {
+      event.stopImmediatePropagation()
+      history.go(position - to)
+      return
+    }
+    position = to
+    store(replaceState, event.state)
   }
+  window.addEventListener('popstate', step, true)
+  const changeHash = (event: HashChangeEvent) => {
+    if (positionOf(history.state) !== position) event.stopImmediatePropagation()
+  }
+  window.addEventListener('hashchange', changeHash, true)
 }
+
+const positionOf = (state: { position?: number } | null) => state?.position
+
+/** The address without the part of the page that it leads to. */
+const pageOf = ({ pathname, search }: Location) => pathname + search

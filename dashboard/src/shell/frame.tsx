@@ -1,4 +1,4 @@
-import { type ReactNode, Suspense, useEffect } from 'react'
+import { type ReactNode, Suspense, useEffect, useRef } from 'react'
 import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { useSession } from '../session.ts'
@@ -7,12 +7,12 @@ import { Icon } from '../ui/icons.tsx'
 import { NoSuchPage } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
-import { askBeforeLeaving } from './ask-before-leaving.ts'
 import { keepFocus } from './keep-focus.ts'
 import type { Page } from './lazy-page.ts'
 import { Navigation, type NavigationProps } from './navigation.tsx'
 import { PageErrors } from './page-errors.tsx'
 import { SearchButton, type SearchDialog } from './search-button.tsx'
+import { keepStatusHeight } from './status-height.ts'
 
 type FrameProps = Omit<NavigationProps, 'search'> & {
   /** The dialog behind ⌘K. */
@@ -25,7 +25,6 @@ type FrameProps = Omit<NavigationProps, 'search'> & {
 /** The frame of all pages: navigation, banners, messages. */
 export function Frame({ isSandbox = false, content, search, ...navigation }: FrameProps) {
   useEffect(keepFocus, [])
-  useEffect(askBeforeLeaving, [])
   return (
     <div className="shell">
       <a className="skip" href="#main">
@@ -66,15 +65,17 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
 function Banners({ isSandbox }: { isSandbox: boolean }) {
   const isConnected = useIsConnected()
   const session = useSession()
+  const status = useRef<HTMLDivElement>(null)
+  useEffect(() => keepStatusHeight(status.current!), [])
   return (
-    <section aria-label="Messages of the service">
+    <section className="messages" aria-label="Messages of the service">
       {isSandbox && (
         <Banner>
           <strong>Sandbox.</strong> Everything here is test data: no money moves and no parcel
           ships.
         </Banner>
       )}
-      <div role="status">
+      <div role="status" ref={status}>
         {!isConnected && (
           <Banner tone="warn">
             <strong>The connection to the service is lost.</strong> Trying again. Nothing that you

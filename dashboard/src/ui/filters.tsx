@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { Button } from './button.tsx'
 import { Icon } from './icons.tsx'
@@ -133,5 +133,84 @@ export function SearchFilter({
         }}
       />
     </label>
+  )
+}
+
+/** The first and the last day of a period; each may be missing. */
+export function PeriodFilter({
+  from,
+  to,
+  onChange,
+}: {
+  from: string
+  to: string
+  onChange: (change: { from: string } | { to: string }, options: { replace: boolean }) => void
+}) {
+  return (
+    <>
+      <DateFilter
+        label="From"
+        value={from}
+        onChange={(from, options) => onChange({ from }, options)}
+      />
+      <DateFilter label="To" value={to} onChange={(to, options) => onChange({ to }, options)} />
+    </>
+  )
+}
+
+/**
+ * A calendar date as `2026-03-01`, or nothing. It takes effect as soon as it is complete: with `replace` if it has
+ * changed before while the field had the focus, so that typing a date is one step for Back.
+ */
+function DateFilter({
+  label,
+  value,
+  onChange,
+}: {
+  label: string
+  value: string
+  onChange: (value: string, options: { replace: boolean }) => void
+}) {
+  const id = useId()
+  const input = useRef<HTMLInputElement>(null)
+  const hasChanged = useRef(false)
+  // A value of React's would empty the field while the date is incomplete.
+  useLayoutEffect(() => {
+    if (input.current!.value === value) return
+    // Back, or "Clear filters".
+    input.current!.value = value
+    hasChanged.current = false
+  }, [value])
+
+  const apply = () => {
+    const date = input.current!
+    // Incomplete, or the year 202 on the way to 2026.
+    if (!date.validity.valid || date.value === value) return
+    onChange(date.value, { replace: hasChanged.current })
+    hasChanged.current = true
+  }
+  const leave = () => {
+    hasChanged.current = false
+    if (input.current!.value !== value) input.current!.value = value
+  }
+  return (
+    <div className="field">
+      <label htmlFor={id} className="label">
+        {label}
+      </label>
+      <input
+        ref={input}
+        id={id}
+        className="input"
+        type="date"
+        min="1000-01-01"
+        max="9999-12-31"
+        defaultValue={value}
+        onChange={apply}
+        // No browser reports that the last part of an incomplete date is deleted: its value was empty before.
+        onKeyUp={apply}
+        onBlur={leave}
+      />
+    </div>
   )
 }

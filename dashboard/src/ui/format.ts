@@ -61,7 +61,8 @@ export function calendarDate(iso: string): string {
 export const formatDate = (date: string) =>
   new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(date))
 
-const relative = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' })
+// Numbers alone: "yesterday" would be wrong for most moments that are 24 to 48 hours ago.
+const relative = new Intl.RelativeTimeFormat(LOCALE)
 const UNITS = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -78,9 +79,10 @@ export function setClock(now: string, readAt: number): void {
 /** The service's time. */
 export const serviceNow = () => new Date(Date.now() + aheadMs)
 
-/** The distance of a moment from now: 2 hours ago, in 3 days. */
+/** The distance of a moment from now: 2 hours ago, in 3 days, now. */
 export function formatRelative(iso: string): string {
   const seconds = (new Date(iso).getTime() - serviceNow().getTime()) / 1000
   const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
-  return relative.format(Math.trunc(seconds / length), unit)
+  const distance = Math.trunc(seconds / length)
+  return distance === 0 ? 'now' : relative.format(distance, unit)
 }

@@ -7,13 +7,18 @@ export type TabLink = { href: string; label: string; count?: number }
 export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {
   const [path] = useLocation()
   const nav = useRef<HTMLElement>(null)
-  // On a phone the tabs can be wider than the page.
+  // On a phone the tabs can be wider than the page, whose scrollbar appears after its content.
   // biome-ignore lint/correctness/useExhaustiveDependencies: each navigation may choose another tab
   useEffect(() => {
-    const current = nav.current?.querySelector<HTMLElement>('[aria-current]')
-    if (!nav.current || !current) return
-    const { offsetLeft, offsetWidth } = current
-    nav.current.scrollLeft = offsetLeft - (nav.current.clientWidth - offsetWidth) / 2
+    const frame = nav.current
+    const current = frame?.querySelector<HTMLElement>('[aria-current]')
+    if (!frame || !current) return
+    const observer = new ResizeObserver(() => {
+      const { offsetLeft, offsetWidth } = current
+      frame.scrollLeft = offsetLeft - (frame.clientWidth - offsetWidth) / 2
+    })
+    observer.observe(frame)
+    return () => observer.disconnect()
   }, [path])
   return (
     <nav className="tabs" aria-label={label} ref={nav}>

@@ -1,8 +1,8 @@
 import { Link } from 'wouter'
 import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
 import { Badge, type Tone } from '../ui/badge.tsx'
-import { DateField, Select } from '../ui/fields.tsx'
-import { Filters, useFilters } from '../ui/filters.tsx'
+import { Select } from '../ui/fields.tsx'
+import { Filters, PeriodFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty } from '../ui/states.tsx'
 import { LoadedPage, Pagination, Table } from '../ui/table.tsx'
@@ -62,12 +62,7 @@ export function DeliveriesTab() {
             ...WEBHOOK_EVENTS.map((value) => ({ value, label: value })),
           ]}
         />
-        <DateField
-          label="From"
-          value={filters.from}
-          onChange={(value) => setFilters({ from: value })}
-        />
-        <DateField label="To" value={filters.to} onChange={(value) => setFilters({ to: value })} />
+        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
       </Filters>
       <LoadedPage query={deliveries}>
         {({ data, meta }) =>

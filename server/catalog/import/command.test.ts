@@ -16,6 +16,8 @@ let run: (...paths: string[]) => Promise<{ exitCode: number; out: string; err: s
 let terminal: boolean
 /** Milliseconds between two progress reports, or undefined for real time. */
 let msPerProgress: number | undefined
+/** Interrupts the command when it prints this progress. */
+let interruptedAt: string | undefined
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cardstall-command-'))
@@ -31,10 +33,17 @@ beforeAll(async () => {
     const output = { out: '', err: '' }
     let time = 0
     const now = () => (time += msPerProgress!)
+    const interrupt = new AbortController()
     const sources = await openSources(paths)
-    const exitCode = await runImportCommand(ctx, sources, new AbortController().signal, {
+    const exitCode = await runImportCommand(ctx, sources, interrupt.signal, {
       stdout: { write: (text) => (output.out += text) },
-      stderr: { write: (text) => (output.err += text), isTTY: terminal },
+      stderr: {
+        isTTY: terminal,
+        write(text) {
+          output.err += text
+          if (interruptedAt !== undefined && text.includes(interruptedAt)) interrupt.abort()
+        },
+      },
       ...(msPerProgress !== undefined && { now }),
     })
     // Replace the duration and the folder, which vary.
@@ -47,6 +56,7 @@ afterAll(() => rm(folder, { recursive: true }))
 beforeEach(async () => {
   terminal = false
   msPerProgress = undefined
+  interruptedAt = undefined
   await emptyCatalog(db)
 })
 
@@ -106,6 +116,19 @@ cards.ndjson.gz: 0 created, 0 updated, 2 unchanged, 0 rejected in 0.0 s
 cards.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
 `,
       err: '',
+    })
+  })
+
+  it('catalog:import exits with 1 when it is interrupted between two paths, and names the skipped ones', async () => {
+    msPerProgress = 10_000
+    interruptedAt = '100%'
+    const sets = await file('sets.ndjson', SET)
+    const cards = await file('cards.ndjson', card(1))
+    expect(await run(sets, cards)).toMatchObject({
+      exitCode: 1,
+      out: `sets.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
+cards.ndjson: skipped, because the import was interrupted
+`,
     })
   })
 

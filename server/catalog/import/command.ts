@@ -44,7 +44,11 @@ export async function runImportCommand(
 ): Promise<number> {
   let exitCode = 0
   for (const [path, source] of sources) {
-    if (interrupted.aborted) break
+    if (interrupted.aborted) {
+      stdout.write(`${printable(path)}: skipped, because the import was interrupted\n`)
+      exitCode = 1
+      continue
+    }
     const progress = showProgress(stderr, path, source, now)
     const began = performance.now()
     let brokeOff: string | undefined

@@ -67,7 +67,7 @@ describe('the embedded database', () => {
       name: 'cardstall',
       user: 'cardstall',
       listens: '127.0.0.1',
-      sockets: database.directory,
+      sockets: `"${database.directory}"`,
       usesSocket: true,
       fsync: 'on',
       checksums: 'on',
@@ -79,6 +79,16 @@ describe('the embedded database', () => {
     })
     const stranger = database.url.replace(/:[^:@]+@/, ':guess@')
     await expect(query(stranger, 'select 1')).rejects.toThrow('password authentication failed')
+  })
+
+  test('a DATA_DIR may have any characters', async () => {
+    const dataDir = join(newHome(), ` Käse, "a,b" 'c' %41?#&=`)
+    const database = await start(dataDir)
+    const [facts] = await query(
+      database.url,
+      'select inet_server_addr() is null as "usesSocket", current_setting(\'data_directory\') as at',
+    )
+    expect(facts).toEqual({ usesSocket: true, at: join(dataDir, 'postgres') })
   })
 
   test('the embedded database is reached over TCP if its path is too long for a socket', async () => {

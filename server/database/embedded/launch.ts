@@ -114,7 +114,7 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
     listen_addresses: '127.0.0.1',
     port: String(port),
     // In the cluster's folder, which only its owner can enter. In a deep DATA_DIR there is TCP only.
-    unix_socket_directories: fitsSocket(cluster.directory, port) ? cluster.directory : '',
+    unix_socket_directories: fitsSocket(cluster.directory, port) ? listOf(cluster.directory) : '',
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const child = spawn(join(native, 'bin/postgres'), ['-D', cluster.directory, ...options], {
@@ -135,6 +135,9 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
   })
   return postmaster
 }
+
+/** A PostgreSQL list of one path, which may contain commas. */
+const listOf = (path: string) => `"${path.replaceAll('"', '""')}"`
 
 /** The server once it is ready; undefined if it exits before. */
 async function whenReady(

@@ -47,6 +47,7 @@ export async function probe(port: number, cluster: Cluster): Promise<ProbeResult
 }
 
 function openSession(port: number, password: string): Session {
+  const { promise: broken, resolve } = Promise.withResolvers<void>()
   const sql = postgres({
     host: '127.0.0.1',
     port,
@@ -63,17 +64,9 @@ function openSession(port: number, password: string): Session {
     ssl: false,
     connection: { application_name: 'cardstall embedded' },
     onnotice: () => {},
-    onclose: () => session.onBreak(),
+    onclose: () => resolve(),
   })
-  const session: Session = {
-    sql,
-    onBreak: () => {},
-    close: () => {
-      session.onBreak = () => {}
-      return sql.end({ timeout: 1 })
-    },
-  }
-  return session
+  return { sql, broken, close: () => sql.end({ timeout: 1 }) }
 }
 
 function classify({ code, message }: Error & { code?: string }): ProbeResult {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -16,6 +16,10 @@ import {
 import { until } from '../../test/until.ts'
 import { waitUntil } from '../../time/wait-until.ts'
 import { connectAlone } from '../connect.ts'
+import { findBinaries, reachableBinaries } from './binaries.ts'
+import { startServer } from './launch.ts'
+import { osUserFor } from './os-user.ts'
+import { supervise } from './supervisor.ts'
 
 afterEach(cleanUp)
 
@@ -44,6 +48,31 @@ describe('an embedded server that dies while it is in use', () => {
     const pid = postmasterOf(dataDir)
     await database.stop()
     expect(isAlive(pid)).toBe(false)
+  })
+
+  test('an embedded server that dies right after its start is restarted, although nobody watched it yet', async () => {
+    const dataDir = await emptyDatabase()
+    const directory = realpathSync(join(dataDir, 'postgres'))
+    const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
+    const osUser = await osUserFor(directory)
+    const native = await reachableBinaries(await findBinaries(), osUser, dataDir)
+    const cluster = { directory, password, log: join(dataDir, 'postgres.log') }
+    const server = await startServer({ cluster, native, osUser, settings: {} })
+    process.kill(server.pid, 'SIGKILL')
+    await until('it is dead', () => !isAlive(server.pid))
+    const restarted = Promise.withResolvers<void>()
+    const supervisor = supervise(server, {
+      lock: async () => () => {},
+      find: async () => undefined,
+      start: () => {
+        restarted.resolve()
+        return new Promise(() => {})
+      },
+      logError() {},
+    })
+    await restarted.promise
+    supervisor.stop()
+    await server.session.close()
   })
 
   test('an embedded server that dies is restarted although one of its child processes is still running', async () => {

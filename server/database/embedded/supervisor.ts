@@ -34,10 +34,10 @@ export function supervise(server: Server, remedy: Remedy): Supervisor {
 
   const use = (next: Server) => {
     current = next
-    next.session.onBreak = () => {
-      next.session.onBreak = () => {}
-      void recover()
-    }
+    // It may have broken already, because the server can die as soon as it is ready.
+    void next.session.broken.then(() => {
+      if (current === next && !isStopped) void recover()
+    })
   }
 
   const recover = async () => {
@@ -78,7 +78,6 @@ export function supervise(server: Server, remedy: Remedy): Supervisor {
     failed,
     stop() {
       isStopped = true
-      current.session.onBreak = () => {}
     },
   }
 }

@@ -51,7 +51,7 @@ async function tryToBeLast({ sql }: Session): Promise<boolean | undefined> {
  */
 export type Session = {
   sql: postgres.Sql
-  /** Called when the connection breaks; the next query opens it again. */
-  onBreak: () => void
+  /** Resolves when the connection breaks or is closed; the next query opens it again. */
+  broken: Promise<void>
   close(): Promise<void>
 }

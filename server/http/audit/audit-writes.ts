@@ -29,6 +29,11 @@ declare module 'fastify' {
      * `isShared` says whether the verb does so for this body.
      */
     audit?: 'begun and ended' | 'never' | 'without state' | SharedCreation
+    /**
+     * A short form of the body, without secrets, for a write whose response alone does not show what it did. The entry has
+     * it as `request`, in addition to the response.
+     */
+    auditRequest?: (body: never) => object
   }
   interface FastifyRequest {
     audited: Audited | undefined
@@ -119,6 +124,11 @@ export const auditWrites =
       return { actor, actorName, role, action, requestId: request.id }
     }
 
+    const effectOf = ({ body }: FastifyRequest, data: object | null) =>
+      route.config?.auditRequest
+        ? { request: route.config.auditRequest(body as never), ...data }
+        : data
+
     /** Writes the entry and commits, before the response is sent. */
     const end = async (
       { transaction, record, before, noteId, isRecorded }: Audited,
@@ -127,10 +137,13 @@ export const auditWrites =
       payload: unknown,
     ): Promise<void> => {
       if (isRecorded) return
-      if (statusCode >= 400 || transaction?.isRepeated) {
+      const isRefused = statusCode >= 400
+      // The response to an import that broke off has the numbers of saved records in addition to the error.
+      const isPartial = isRefused && noteId !== undefined && hasData(payload)
+      if ((isRefused && !isPartial) || transaction?.isRepeated) {
         // After a server error, a part of the write may be done: its note becomes an entry later.
         if (noteId !== undefined && statusCode < 500) await endAudit(ctx, noteId)
-        await (statusCode >= 400 ? transaction?.rollBack() : transaction?.commit())
+        await (isRefused ? transaction?.rollBack() : transaction?.commit())
         return
       }
       const tx = transaction?.tx ?? ctx
@@ -141,13 +154,15 @@ export const auditWrites =
       try {
         const state = created ?? (record ? await stateOf(tx, record) : data)
         const after = mode === 'without state' ? null : state
+        // Without a parameter, a path of the dashboard is about the account, but can change others, such as listings.
+        const elsewhere = url.includes('/:') ? null : effectOf(request, data)
         const entry = {
           ...by(request),
           record: created ? nameOfNew(url, created) : (record?.name ?? null),
           ...(created
             ? { before: null, after }
             : before && after
-              ? differences(before, after)
+              ? (differences(before, after) ?? { before: {}, after: elsewhere ?? {} })
               : { before, after }),
         }
         await (noteId === undefined ? recordAudit(tx, entry) : endAudit(ctx, noteId, entry))
@@ -191,9 +206,13 @@ async function stateOf(ctx: Context, record: RecordRef | null): Promise<object |
 
 function dataOf(payload: unknown): object | null {
   if (typeof payload !== 'string' || payload === '') return null
-  const body = JSON.parse(payload) as { data?: unknown }
-  return typeof body?.data === 'object' ? body.data : null
+  const body = JSON.parse(payload)
+  const data: unknown = body?.data === undefined ? body : body.data
+  return typeof data === 'object' ? data : null
 }
+
+const hasData = (payload: unknown): boolean =>
+  typeof payload === 'string' && payload !== '' && 'data' in JSON.parse(payload)
 
 /** The name of a record that was created by `POST /accounts` or `POST /accounts/{id}/keys`. */
 const nameOfNew = (url: string, { id }: State) =>
@@ -226,11 +245,12 @@ const sharedWith =
     return ctx.share(withEntries, { item, entryOf })
   }
 
-/** The fields of two states that differ. */
-function differences(before: object, after: object): { before: object; after: object } {
-  const differs = (name: string) =>
-    JSON.stringify(before[name as never]) !== JSON.stringify(after[name as never])
+/** The fields of two states that differ; undefined if none do. */
+function differences(before: object, after: object): { before: object; after: object } | undefined {
+  const names = Object.keys({ ...before, ...after }).filter(
+    (name) => JSON.stringify(before[name as never]) !== JSON.stringify(after[name as never]),
+  )
   const only = (state: object) =>
-    Object.fromEntries(Object.entries(state).filter(([name]) => differs(name)))
-  return { before: only(before), after: only(after) }
+    Object.fromEntries(Object.entries(state).filter(([name]) => names.includes(name)))
+  return names.length === 0 ? undefined : { before: only(before), after: only(after) }
 }

@@ -187,6 +187,53 @@ it('concurrent checkouts share transactions, and each has an entry', async () =>
   }
 })
 
+it('the entry of a write in the dashboard has its effect, also if its path names no record', async () => {
+  const member = await app.member(shop.accountId)
+  const { body } = await member.post('/dashboard/api/listings', {
+    payload: { items: [cardItem()] },
+  })
+  const { listing } = body.results[0]
+  const bulk = { ids: [listing.id], action: 'status', status: 'hidden' }
+  expect((await member.post('/dashboard/api/listings/bulk', { payload: bulk })).status).toBe(200)
+  await member.put('/dashboard/api/settings/holiday', { payload: { on: true } })
+  await member.patch('/dashboard/api/settings/shop', { payload: { time_zone: 'Europe/Berlin' } })
+  await member.put('/dashboard/api/settings/holiday', { payload: { on: false } })
+  const all = await entries(`actor=member:${member.memberId}`)
+  expect(all.map(({ record }: { record: string }) => record)).toEqual(
+    Array(5).fill(`account:${shop.accountId}`),
+  )
+  expect(all).toMatchObject([
+    { before: { on_holiday: true }, after: { on_holiday: false } },
+    { after: { time_zone: 'Europe/Berlin' } },
+    { before: { on_holiday: false }, after: { on_holiday: true } },
+    { action: 'POST /dashboard/api/listings/bulk', after: { changed: 1, failed: 0 } },
+    { action: 'POST /dashboard/api/listings', after: { results: [{ listing }], created: 1 } },
+  ])
+})
+
+it('the entry of a bulk edit has what was asked for: the action with its value, and the search or the first 100 ids', async () => {
+  const member = await app.member(shop.accountId)
+  const ids = Array.from({ length: 101 }, (_, i) => 900_000 + i)
+  const search = { q: 'charizard', status: 'active' }
+  const edits = [
+    { search, before: null, action: 'price', percent: -10 },
+    { ids, action: 'delete' },
+    { ids: [900_000], action: 'status', status: 'hidden' },
+  ]
+  for (const payload of edits) {
+    const sent = { ...payload, note: 'unknown' }
+    const { status } = await member.post('/dashboard/api/listings/bulk', { payload: sent })
+    expect(status).toBe(200)
+  }
+  const all = await entries(`actor=member:${member.memberId}`)
+  expect(all.map(({ after }: { after: { request: object } }) => after.request)).toEqual([
+    edits[2],
+    { ...edits[1], ids: ids.slice(0, 100) },
+    edits[0],
+  ])
+  expect(all[1]).toMatchObject({ after: { changed: 0, failed: 101 } })
+})
+
 it('the log holds no secret, whatever is created or changed', async () => {
   const secrets: string[] = ['a-password-of-the-owner', 'NL02ABNA0123456789', 'user:hush@']
   const post = async (client: Client, url: string, payload?: object) => {
@@ -219,6 +266,20 @@ it('the log holds no secret, whatever is created or changed', async () => {
   ])
 })
 
+it.each([
+  'https://ash:pa@hush@shop.example/hook',
+  'https:ash:hush@shop.example/hook',
+  ' https:\\\\ash:hush@shop.example/hook',
+  'HTTPS:///ash ketchum:hush@shop.example/hook',
+])('the entry of the endpoint %j has neither its user nor its password', async (url) => {
+  const member = await app.member(shop.accountId)
+  const payload = { url, events: ['order.created'] }
+  const { body } = await member.post('/dashboard/api/webhooks', { payload })
+  expect(body.data.url).toBe(url)
+  const [{ after }] = await entries(`record=endpoint:${body.data.id}`)
+  expect(new URL(after.url).href).toBe('https://shop.example/hook')
+})
+
 it('entries never change, and only the job deletes them, after AUDIT_RETENTION_DAYS', async () => {
   const { db } = app.ctx
   await expect(db`update audit_entries set actor = 'nobody'`).rejects.toThrow('never change')
@@ -232,4 +293,11 @@ it('entries never change, and only the job deletes them, after AUDIT_RETENTION_D
   await runSchedule(app.ctx)
   const left = (await app.operator.get('/operator/v1/audit')).body.data
   expect(left.map(({ action }: { action: string }) => action)).toEqual(['advanceClock'])
+})
+
+it('a change to a text that looks like an escape sequence is recorded as it is', async () => {
+  const shop_name = 'Cards \\u0000'
+  const { status } = await app.operator.patch(account(), { payload: { shop_name } })
+  expect(status).toBe(200)
+  expect((await entries('action=changeAccount'))[0].after).toEqual({ shop_name })
 })

@@ -92,8 +92,9 @@ const READERS: Record<
   account: async (ctx, id) => {
     const account = await getAccount(ctx, id)
     const { reason, state, holder, iban_last4 } = payoutSetupJson(await getSetup(ctx, id))
+    const { onHoliday: on_holiday, timeZone: time_zone } = account
     const payoutSetup = { state, reason, holder, iban_last4 }
-    return { ...accountJson(account), payout_setup: payoutSetup }
+    return { ...accountJson(account), on_holiday, time_zone, payout_setup: payoutSetup }
   },
   order: async (ctx, id) => orderJson(await getOrder(ctx, id)),
   listing: async (ctx, id) => operatorListingJson(await getAnyListing(ctx, id)),

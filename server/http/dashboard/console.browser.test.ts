@@ -460,6 +460,19 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await entries.allTextContents()).toEqual(['Mark as paid', 'Mark as failed'])
   })
 
+  it('a table that is wider than the window scrolls in its frame, and the page does not scroll sideways', async () => {
+    const { id, address } = await duePayout()
+    await app.operator.post('/operator/v1/payout-runs')
+    const page = await app.open(address)
+    await signIn(page, 'finance')
+    await page.getByRole('button', { name: `Actions for payout ${id}` }).waitFor()
+    await page.setViewportSize({ width: 768, height: 900 })
+    const overflow = (element: string) =>
+      page.evaluate<number>(`${element}.scrollWidth - ${element}.clientWidth`)
+    expect(await overflow("document.querySelector('.table-frame')")).toBeGreaterThan(0)
+    expect(await overflow('document.documentElement')).toBe(0)
+  })
+
   it.each(['Verify', 'Reject'])(
     'the console’s %s dialog decides on no bank account that the seller submitted after it was opened',
     async (verb) => {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../../test/app.ts'
 import {
   type BrowserApp,
   chromiumPath,
@@ -8,7 +9,7 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
-import { buy, openShop as openOrderShop } from '../../test/fixtures/orders.ts'
+import { buy, cancel, openShop as openOrderShop } from '../../test/fixtures/orders.ts'
 
 /** A person's steps with checks of accessibility between them, on a busy machine. */
 const TIMEOUT_MS = 180_000
@@ -29,6 +30,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
   const openShop = async () => {
     const seller = await app.seller()
     return { seller, member: await app.member(seller.accountId) }
+  }
+  /** Makes the list out of date, and shows the window again. */
+  const readAgain = async (page: Page) => {
+    await page.clock.setFixedTime(Date.now() + 60_000)
+    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
   }
   const chooseFile = async (page: Page, text: string) => {
     const chooser = page.waitForEvent('filechooser')
@@ -186,9 +192,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const stock = page.getByRole('textbox', { name: 'Stock of Charizard ex' })
     await stock.fill('77')
     await seller.patch(`/v1/listings/${id}`, { payload: { price: 20, quantity: 3 } })
-    // The list is out of date, and the window is shown again.
-    await page.clock.setFixedTime(Date.now() + 60_000)
-    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
+    await readAgain(page)
     await page
       .getByRole('textbox', { name: 'Price of Charizard ex' })
       .and(page.locator('[value="20.00"]'))
@@ -209,6 +213,44 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect(await price.inputValue()).toBe('20.00')
   })
 
+  it('the form of a listing keeps its input when the listing leaves the list', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem(), productItem())
+    const page = await app.open('/dashboard/listings?status=active', { member })
+    await page.getByRole('button', { name: /^Edit Charizard ex/ }).click()
+    const reference = page.getByRole('textbox', { name: 'Reference' })
+    await reference.fill('SHELF 1')
+    await seller.patch(`/v1/listings/${id}`, { payload: { quantity: 0 } })
+    await readAgain(page)
+    await page.getByText('1–1 of 1 listings').waitFor()
+    expect(await reference.inputValue()).toBe('SHELF 1')
+  })
+
+  it('another attempt to delete a listing gets the response that was lost, and not one that was shown', async () => {
+    const seller = await openOrderShop(app)
+    const [id] = await list(seller, cardItem())
+    const sale = await buy(app, [[id!, 1]])
+    const page = await app.open(`/dashboard/listings?listing=${id}`, {
+      member: await app.member(seller.accountId),
+      expects: /ERR_FAILED/,
+    })
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    const confirm = page.getByRole('button', { name: 'Delete listing' })
+    await confirm.click()
+    await page.getByText(/open order/).waitFor()
+    await cancel(app, sale.orderIds[0]!)
+    await page.route('**/dashboard/api/listings/bulk', async (route) => {
+      await route.fetch()
+      await route.abort()
+    })
+    await confirm.click()
+    await page.getByText(/connection to the service was lost/).waitFor()
+    expect((await seller.get(`/v1/listings`)).body.meta.total).toBe(0)
+    await page.unrouteAll()
+    await confirm.click()
+    await page.getByText('Charizard ex was deleted.').waitFor()
+  })
+
   it(
     'the listings fit on a phone, and are accessible there',
     async () => {
@@ -222,37 +264,47 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     TIMEOUT_MS,
   )
 
-  it('Back asks before it loses the input of a dialog or of a row, and Cancel doesn’t ask', async () => {
-    const { seller, member } = await openShop()
-    await list(seller, cardItem())
-    const page = await app.open('/dashboard', { member, expects: /status of 422/ })
-    const questions: string[] = []
-    page.on('dialog', (dialog) => {
-      questions.push(dialog.message())
-      return dialog.dismiss()
-    })
-    await page.getByRole('link', { name: 'Listings', exact: true }).first().click()
-    const price = page.getByRole('textbox', { name: /^Price of/ })
-    await page.getByRole('button', { name: /^Edit/ }).click()
-    const reference = page.getByRole('textbox', { name: 'Reference' })
-    await reference.fill('SHELF 1')
-    await page.evaluate('history.back()')
-    await expect.poll(() => questions.length).toBe(1)
-    expect(await reference.inputValue()).toBe('SHELF 1')
-    await page.getByRole('button', { name: 'Close' }).click()
-    await reference.waitFor({ state: 'detached' })
-    expect(questions).toHaveLength(1)
+  it.each([
+    { browser: 'a browser with the Navigation API', lacksNavigation: false },
+    { browser: 'a browser without the Navigation API', lacksNavigation: true },
+  ])(
+    'Back asks before it loses the input of a dialog or of a row, and Cancel doesn’t ask, in $browser',
+    async ({ lacksNavigation }) => {
+      const { seller, member } = await openShop()
+      await list(seller, cardItem())
+      const page = await app.open('/dashboard', {
+        member,
+        expects: /status of 422/,
+        lacksNavigation,
+      })
+      const questions: string[] = []
+      page.on('dialog', (dialog) => {
+        questions.push(dialog.message())
+        return dialog.dismiss()
+      })
+      await page.getByRole('link', { name: 'Listings', exact: true }).first().click()
+      const price = page.getByRole('textbox', { name: /^Price of/ })
+      await page.getByRole('button', { name: /^Edit/ }).click()
+      const reference = page.getByRole('textbox', { name: 'Reference' })
+      await reference.fill('SHELF 1')
+      await page.evaluate('history.back()')
+      await expect.poll(() => questions.length).toBe(1)
+      expect(await reference.inputValue()).toBe('SHELF 1')
+      await page.getByRole('button', { name: 'Close' }).click()
+      await reference.waitFor({ state: 'detached' })
+      expect(questions).toHaveLength(1)
 
-    await price.fill('0')
-    await price.press('Enter')
-    await page.getByText('The price field must be at least 0.01.').waitFor()
-    await page.getByRole('link', { name: 'Orders' }).click()
-    await expect.poll(() => questions.length).toBe(2)
-    expect(await price.inputValue()).toBe('0')
-    await price.press('Escape')
-    await page.getByRole('link', { name: 'Orders' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
-  })
+      await price.fill('0')
+      await price.press('Enter')
+      await page.getByText('The price field must be at least 0.01.').waitFor()
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await expect.poll(() => questions.length).toBe(2)
+      expect(await price.inputValue()).toBe('0')
+      await price.press('Escape')
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
+    },
+  )
 
   it('each control of a row has a name that no other row has', async () => {
     const { seller, member } = await openShop()
@@ -277,6 +329,35 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
         expect(await ofRow.count(), `${name} ${id}`).toBe(1)
       }
     }
+  })
+
+  it('the bar of the selected listings sticks to what is above it, on a phone below the menu and the message about a lost connection', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, ...items(20))
+    const page = await app.open('/dashboard/listings', {
+      member,
+      width: 360,
+      expects: /ERR_INTERNET_DISCONNECTED/,
+    })
+    await page.locator('tbody .select label').first().click()
+    const edge = async (selector: string) => {
+      const { y, height } = (await page.locator(selector).boundingBox())!
+      return { top: y, bottom: y + height }
+    }
+    await page.evaluate('scrollTo(0, 1500)')
+    const menu = await edge('.side')
+    expect(menu.top).toBe(0)
+    expect((await edge('.bulk-bar')).top).toBeCloseTo(menu.bottom, 0)
+    await page.context().setOffline(true)
+    await page.locator('.banner.warn').waitFor()
+    await expect.poll(async () => (await edge('.banner.warn')).top).toBeCloseTo(menu.bottom, 0)
+    const message = await edge('.banner.warn')
+    await expect.poll(async () => (await edge('.bulk-bar')).top).toBeCloseTo(message.bottom, 0)
+
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await expect
+      .poll(async () => (await edge('.bulk-bar')).top - (await edge('.banner.warn')).bottom)
+      .toBeCloseTo(0, 0)
   })
 
   it('Next and Previous lead through the listings of a search', async () => {
@@ -368,18 +449,61 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('1–1 of 1 listings').waitFor()
   })
 
-  /** Opens the dialog that changes the prices of 1,001 listings, which takes two calls. */
-  const openBulkEdit = async () => {
-    const { seller, member } = await openShop()
+  /** Lists a number of booster boxes for 100 euros. */
+  const listMany = async (seller: Client, count: number) => {
     const [listing] = await list(seller, productItem({ price: 100 }))
     const now = app.ctx.now()
     await app.ctx.db`
       insert into listings (account_id, product_slug, price_cents, quantity, language, created_at, updated_at)
       select account_id, product_slug, 10000, 1, 'EN', ${now}, ${now}
       from listings
-      cross join generate_series(1, 1000)
+      cross join generate_series(2, ${count}::int)
       where id = ${listing!}
     `
+  }
+
+  it('a bulk edit goes on when the list is read again and has fewer pages', async () => {
+    const { seller, member } = await openShop()
+    await listMany(seller, 2_001)
+    const page = await app.open('/dashboard/listings?page=67', { member })
+    await page
+      .getByRole('checkbox', { name: 'Select all rows of this page' })
+      .check({ force: true })
+    await page.getByRole('button', { name: 'Select all 2,001 that match' }).click()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    let calls = 0
+    await page.route('**/dashboard/api/listings/bulk', async (route) => {
+      const response = await route.fetch()
+      if (++calls === 1) {
+        await readAgain(page)
+        await page.getByText(/of 1,001 listings$/).waitFor()
+      }
+      await route.fulfill({ response })
+    })
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('2,001 listings changed.').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(0)
+  })
+
+  it('a bulk edit of a search changes no more listings than its dialog says', async () => {
+    const { seller, member } = await openShop()
+    await listMany(seller, 10_001)
+    const page = await app.open('/dashboard/listings?q=booster box', { member })
+    await page
+      .getByRole('checkbox', { name: 'Select all rows of this page' })
+      .check({ force: true })
+    await page.getByRole('button', { name: 'Select all 10,000 that match' }).click()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByText('This concerns 10,000 listings.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('10,000 listings changed.').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(1)
+  })
+
+  /** Opens the dialog that changes the prices of 1,001 listings, which takes two calls. */
+  const openBulkEdit = async () => {
+    const { seller, member } = await openShop()
+    await listMany(seller, 1_001)
     const page = await app.open('/dashboard/listings', { member, expects: /status of 500/ })
     await page
       .getByRole('checkbox', { name: 'Select all rows of this page' })
@@ -562,6 +686,84 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByRole('button', { name: 'List it' }).waitFor()
     await page.getByText(`${promos} 2 · FR`).waitFor()
   })
+
+  it('an import that goes on in another tab does not change the progress of the next one', async () => {
+    const { seller, member } = await openShop()
+    const csvOf = (count: number) =>
+      ['card,condition,language,price,quantity', ...Array(count).fill('sv3-125,NM,EN,1,1')].join(
+        '\n',
+      )
+    const former = await app.open('/dashboard/listings/import', { member })
+    const next = await former.context().newPage()
+    /** Holds the chunks of a tab until it is called. */
+    const holdChunks = async (page: Page) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      await page.route('**/dashboard/api/listings', async (route) => {
+        if (route.request().method() === 'POST') await promise
+        await route.continue()
+      })
+      return resolve
+    }
+    const releaseFormer = await holdChunks(former)
+    await chooseFile(former, csvOf(1))
+    await former.getByRole('button', { name: 'List 1 row' }).click()
+    await former.getByRole('button', { name: 'Pause' }).waitFor()
+
+    await next.goto(`${app.address}/dashboard/listings/import`)
+    await next.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    await next.getByRole('button', { name: 'Import another file' }).click()
+    await holdChunks(next)
+    await chooseFile(next, csvOf(150))
+    await next.getByRole('button', { name: 'List 150 rows' }).click()
+    await next.getByRole('button', { name: 'Pause' }).waitFor()
+    releaseFormer()
+    await former.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    await next.unrouteAll({ behavior: 'ignoreErrors' })
+    await next.reload()
+    await next.getByText('150 rows listed.').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(151)
+  })
+
+  it.each([
+    ['a chunk that was refused', false, '2 rows listed.'],
+    [
+      'a chunk whose response was lost before it was refused',
+      true,
+      '0 rows listed, 2 rows failed.',
+    ],
+  ])(
+    '%s is sent again a day later only if it cannot have been listed',
+    async (_, isLost, result) => {
+      const { seller, member } = await openShop()
+      const page = await app.open('/dashboard/listings/import', {
+        member,
+        expects: /status of 403|ERR_FAILED/,
+      })
+      const verify = (payout_verified: boolean) =>
+        app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+          payload: { payout_verified },
+        })
+      let creates = 0
+      await page.route('**/dashboard/api/listings', async (route) => {
+        if (route.request().method() !== 'POST') return route.continue()
+        if (isLost && ++creates === 1) return route.abort()
+        await verify(false)
+        await route.continue()
+      })
+      await chooseFile(
+        page,
+        'card,condition,language,price,quantity\nsv3-125,NM,EN,1,1\nsv3-125,NM,EN,1,1',
+      )
+      await page.getByRole('button', { name: 'List 2 rows' }).click()
+      await page.getByText(/payout setup/).waitFor()
+      await page.unrouteAll()
+      await verify(true)
+      await page.clock.setFixedTime(Date.now() + 24 * 60 * 60 * 1000)
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+      await page.getByText(result, { exact: true }).waitFor()
+    },
+  )
 
   it(
     'an import waits for the write limit, survives a lost response and a reload, lists each row once, and offers the failed rows',

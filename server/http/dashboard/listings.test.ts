@@ -27,6 +27,25 @@ async function openShop() {
 const idsIn = ({ body }: { body: { data: { id: number }[] } }) => body.data.map(({ id }) => id)
 
 describe('GET /dashboard/api/listings', () => {
+  it('a search finds the newest 10,000 listings, in whatever way each matches', async () => {
+    const { seller, member } = await openShop()
+    const [card] = await list(seller, cardItem())
+    const reference = 'obsidian'
+    await member.patch(`${LISTINGS}/${card}`, { payload: { reference } })
+    await insertListings(seller.accountId, 10_000)
+    const newest = await member.get(`${LISTINGS}?q=${reference}&per_page=1`)
+    expect(newest.body.meta.total).toBe(10_000)
+    const past = await member.get(`${LISTINGS}?q=${reference}&per_page=1&page=10001`)
+    expect(past.body.data).toEqual([])
+  })
+
+  it('the search finds a reference with the blanks that a spreadsheet has copied around it', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem(), cardItem())
+    await member.patch(`${LISTINGS}/${id}`, { payload: { reference: 'QXZ 77' } })
+    expect(idsIn(await member.get(`${LISTINGS}?q=%20QXZ%2077%09`))).toEqual([id])
+  })
+
   it('the search finds names of cards and products and whole references, with a status', async () => {
     const { seller, member } = await openShop()
     const [charizard, box, hidden] = (await list(

@@ -39,6 +39,9 @@ const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000
 
+/** Ids of a bulk edit that its entry of the audit log has. */
+const MAX_AUDITED_IDS = 100
+
 /** A listing with its item, as a person recognises it. */
 export const DashboardListing = Type.Object({
   ...ownListingFields,
@@ -207,6 +210,7 @@ export const listingsApi =
     app.post(
       '/listings/bulk',
       {
+        config: { auditRequest: auditedEdit },
         schema: {
           headers: idempotencyKeyHeader,
           body: BulkEdit,
@@ -279,10 +283,21 @@ export function searchOf(
     wanted: {
       cardIds: browseCards(catalog, { q }).map(({ id }) => id),
       productSlugs: browseProducts(catalog, { q }).map(({ slug }) => slug),
-      reference: q,
+      // Spreadsheets copy blanks around a value. The search for names leaves them out itself.
+      reference: q.trim(),
     },
   }
 }
+
+/** Only known fields, because the entry is stored for years. */
+const auditedEdit = ({ ids, search, before, action, percent, status }: BulkEditBody) => ({
+  ids: ids?.slice(0, MAX_AUDITED_IDS),
+  search: search && { q: search.q, status: search.status },
+  before,
+  action,
+  percent,
+  status,
+})
 
 /** @throws validation_error if the request names no listings */
 function idsFor(

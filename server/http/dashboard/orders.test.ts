@@ -114,6 +114,18 @@ describe('the list of slices', () => {
     }
   })
 
+  it('a search for a buyer accepts each text of 200 characters, however long its letters are when they are decomposed', async () => {
+    const { shop, me } = await signedIn()
+    const { key } = await sell(shop, '㌖'.repeat(2))
+    for (const [text, found] of [
+      ['㌖', [key]],
+      ['㌖'.repeat(200), []],
+      ['𝒜'.repeat(200), []],
+    ] as const) {
+      expect(await keysOf(me, `buyer=${encodeURIComponent(text)}`)).toEqual(found)
+    }
+  })
+
   it('a search for a buyer finds the same slices as a filter of the whole list, also in a large shop', async () => {
     const { shop, me } = await signedIn()
     const { shop: other } = await signedIn()
@@ -249,6 +261,25 @@ describe('a slice in the dashboard', () => {
       { kind: 'resolved', orders: [first], by: null, reason: null },
     ])
     expect(actions).toMatchObject({ ship: null, label: false, cancel: [] })
+  })
+
+  it('the history of a row that is disputed again has the last dispute only', async () => {
+    const { shop, me } = await signedIn(LETTER)
+    const { orders } = await sell(shop)
+    const [order] = orders
+    await me.post(`${ORDERS}/${order}/ship`)
+    const lastMoments = async () => {
+      const { timeline } = (await me.get(`${ORDERS}/${order}`)).body.data
+      return timeline.slice(2).map(({ kind }: { kind: string }) => kind)
+    }
+    for (const step of ['dispute', 'resolve', 'dispute'] as const) {
+      await advance(app.operator, 60)
+      await act(app, order, step, step === 'resolve' ? { in_favour_of: 'seller' } : undefined)
+    }
+    expect(await lastMoments()).toEqual(['received', 'disputed'])
+    await advance(app.operator, 60)
+    await cancel(app, order)
+    expect(await lastMoments()).toEqual(['received', 'disputed', 'cancelled'])
   })
 
   it('an action is offered if it would succeed, and only then, in each state of a slice', async () => {
@@ -450,6 +481,16 @@ describe('several orders at once', () => {
     ])
     const chosen = await me.get(`${ORDERS}/packing?orders=${second.orderIds[0]}`)
     expect(chosen.body.data.slips).toEqual([slips[1]])
+  })
+
+  it('a selected order that has nothing to pack has no packing slip', async () => {
+    const { shop, me } = await signedIn(PARCEL)
+    const [done, waiting] = [await sell(shop), await sell(shop)]
+    await cancel(app, done.orders[0])
+    const { body } = await me.get(`${ORDERS}/packing?orders=${done.orders[0]},${waiting.orders[0]}`)
+    expect(body.data.slips.map(({ slice_key }: { slice_key: string }) => slice_key)).toEqual([
+      waiting.key,
+    ])
   })
 
   it('a packing slip shows the day of the sale in the shop’s time zone', async () => {

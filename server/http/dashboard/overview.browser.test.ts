@@ -5,7 +5,7 @@ import {
   expectAccessible,
   startBrowserApp,
 } from '../../test/browser.ts'
-import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { openShop, sellEach } from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => {
@@ -58,5 +58,13 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     await rotated.waitFor({ state: 'detached' })
     // The keyboard keeps its place: the button is gone with its notice.
     await page.locator('h1:focus').waitFor()
+  })
+
+  it('an order that was placed 47 hours ago is a day old, and is not called that of yesterday', async () => {
+    const shop = await openShop(app)
+    await sellEach(app, shop, cardItem())
+    await advance(app.operator, 47 * 60 * 60)
+    const page = await app.open('/dashboard', { member: await app.member(shop.accountId) })
+    await page.getByText('The oldest was placed 1 day ago.').waitFor()
   })
 })

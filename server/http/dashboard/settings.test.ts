@@ -40,6 +40,18 @@ describe('the settings of a shop', () => {
     expect(await shopOf(member)).toMatchObject(payload)
   })
 
+  it.each(['', '  ', 'Kanto Cards\n\nPay again: evil.example', 'a\u2028b'])(
+    'the name %j of a shop is refused, because buyers could not read it or would read it as a text of ours',
+    async (name) => {
+      const member = await app.member()
+      const before = await shopOf(member)
+      const payload = { shop_name: name }
+      const { status, body } = await member.patch(`${SETTINGS}/shop`, { payload })
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['shop_name']])
+      expect(await shopOf(member)).toEqual(before)
+    },
+  )
+
   it('a member can’t change the fields that belong to the marketplace', async () => {
     const member = await app.member()
     const before = await shopOf(member)
@@ -57,6 +69,16 @@ describe('the settings of a shop', () => {
       const { status, body } = await member.patch(`${SETTINGS}/shop`, { payload })
       expect(status).toBe(422)
       expect(Object.keys(body.error.fields)).toEqual(['time_zone'])
+    },
+  )
+
+  it.each(['US/Pacific-New', 'SystemV/EST5', 'CET'])(
+    'the time zone %j is refused, because PostgreSQL does not know it or means another one',
+    async (zone) => {
+      const member = await app.member()
+      const { status } = await member.patch(`${SETTINGS}/shop`, { payload: { time_zone: zone } })
+      expect(status).toBe(422)
+      expect((await shopOf(member)).time_zone).toBe('UTC')
     },
   )
 

@@ -11,13 +11,14 @@ import {
   HolidayBody,
   ShippingOptionsBody,
   type ShippingOptionsInput,
+  ShopName,
   shippingOptions,
 } from '../shapes/account.ts'
 import { limitAttempts } from '../sign-in-limits.ts'
 
 const ShopInput = Type.Partial(
   Type.Object({
-    shop_name: FilledText({ maxLength: 100 }),
+    shop_name: ShopName(),
     time_zone: FilledText({ maxLength: 64 }),
   }),
 )

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { dashboardBuild } from '../../dashboard/build.ts'
 import { endSession } from '../../members/sessions.ts'
@@ -81,6 +82,56 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await banner.waitFor({ state: 'detached' })
   })
 
+  it.each([360, 1280])(
+    'a lost connection is shown on a scrolled page of %i px, and its message covers no control with the focus',
+    async (width) => {
+      const page = await app.open('/dashboard/settings', {
+        member: await app.member(),
+        width,
+        expects: /ERR_INTERNET_DISCONNECTED/,
+      })
+      await page.setViewportSize({ width, height: 400 })
+      const field = page.getByRole('textbox').last()
+      await field.focus()
+      const top = async (locator: Locator) => (await locator.boundingBox())!.y
+      const bottom = async (locator: Locator) => {
+        const { y, height } = (await locator.boundingBox())!
+        return y + height
+      }
+      // The field is at the top of the window, below the bar with the menu on a phone.
+      const bar = width === 360 ? await bottom(page.locator('.side')) : 0
+      await page.evaluate(`scrollBy(0, ${(await top(field)) - bar})`)
+      await page.context().setOffline(true)
+      const banner = page.locator('.banner.warn')
+      await banner.waitFor()
+      await expect.poll(() => top(banner)).toBeCloseTo(bar, 0)
+      const isCovered = async () => (await top(field)) < (await bottom(banner)) - 0.5
+      await expect.poll(isCovered).toBe(false)
+
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+      for (let tabs = 0; tabs < 10; tabs++) {
+        await page.keyboard.press('Shift+Tab')
+        const focused = page.locator('main :focus')
+        if ((await focused.count()) === 0) break
+        expect(await top(focused)).toBeGreaterThan((await bottom(banner)) - 0.5)
+      }
+    },
+  )
+
+  it('the current tab stays in the window when the page becomes narrower', async () => {
+    const page = await app.open('/dashboard/keys/sessions', { member: await app.member() })
+    await heading(page, 'Keys')
+    const tab = page.locator('.tabs [aria-current]')
+    const rightEdge = async () => {
+      const { x, width } = (await tab.boundingBox())!
+      return x + width
+    }
+    for (const width of [280, 230]) {
+      await page.setViewportSize({ width, height: 900 })
+      await expect.poll(rightEdge, { timeout: 5_000 }).toBeLessThanOrEqual(width)
+    }
+  })
+
   it('a page that was opened without a connection appears when the service is back, and the others work meanwhile', async () => {
     const page = await app.open('/dashboard', {
       member: await app.member(),
@@ -99,6 +150,27 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await heading(page, 'Keys')
     await page.getByRole('link', { name: 'Payouts' }).click()
     await heading(page, 'Payouts')
+  })
+
+  it('a page is read again if its response breaks off in the middle', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONTENT_LENGTH_MISMATCH/,
+    })
+    await heading(page, 'Overview')
+    const { server } = app.app
+    const breakOff = (request: IncomingMessage, response: ServerResponse) => {
+      if (!request.url?.startsWith('/dashboard/api/keys')) return
+      server.off('request', breakOff)
+      response.end = (body: unknown) => {
+        response.write(String(body).slice(0, 5), () => response.destroy())
+        return response
+      }
+    }
+    server.prependListener('request', breakOff)
+    await page.getByRole('link', { name: 'Keys' }).click()
+    await page.getByRole('table', { name: 'API keys' }).waitFor()
+    expect(server.listeners('request')).not.toContain(breakOff)
   })
 
   it('a page whose code an update has removed says so, and the others work', async () => {
@@ -188,61 +260,104 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect((await again.get('/dashboard/api/me')).body.data.account.shop_name).toBe('Misty’s Cards')
   })
 
-  it('a page with input that is not saved is left only after a question, also with Back', async () => {
-    const page = await app.open('/dashboard/settings/sign-in', {
-      member: await app.member(),
-      expects: /ERR_INTERNET_DISCONNECTED/,
-    })
-    const questions: string[] = []
-    let isLeft = false
-    page.on('dialog', (dialog) => {
-      questions.push(dialog.type())
-      return isLeft ? dialog.accept() : dialog.dismiss()
-    })
-    const name = page.getByLabel('Name')
-    const isThere = () => page.getByRole('button', { name: 'Save shop' }).waitFor()
-    await page.getByRole('link', { name: 'Shop', exact: true }).click()
-    await isThere()
-    await page.context().setOffline(true)
-    await page.getByText('The connection to the service is lost.').waitFor()
-    await name.fill('Misty’s Cards')
-    await page.getByRole('button', { name: 'Save shop' }).click()
-    await page.getByRole('form').getByRole('alert').getByText(/./).waitFor()
-    for (const leave of [
-      () => page.getByRole('link', { name: 'Payouts' }).click(),
-      () => page.getByRole('link', { name: 'E-mail and password' }).click(),
-      () => page.evaluate('history.back()'),
-    ]) {
+  it.each([
+    { browser: 'a browser with the Navigation API', lacksNavigation: false },
+    { browser: 'a browser without the Navigation API', lacksNavigation: true },
+  ])(
+    '$browser leaves a page with input that is not saved only after a question, also with Back and Forward',
+    async ({ lacksNavigation }) => {
+      const page = await app.open('/dashboard/settings/sign-in', {
+        member: await app.member(),
+        expects: /ERR_INTERNET_DISCONNECTED/,
+        lacksNavigation,
+      })
+      expect(await page.evaluate("'NavigateEvent' in window")).toBe(!lacksNavigation)
+      const questions: string[] = []
+      let isLeft = false
+      page.on('dialog', (dialog) => {
+        questions.push(dialog.type())
+        return isLeft ? dialog.accept() : dialog.dismiss()
+      })
+      const name = page.getByLabel('Name')
+      const isThere = () => page.getByRole('button', { name: 'Save shop' }).waitFor()
+      await page.getByRole('link', { name: 'Shop', exact: true }).click()
+      await isThere()
+      // An entry for Forward.
+      await page.getByRole('link', { name: 'Shipping options' }).click()
+      await page.waitForURL('**/settings/shipping')
+      await page.goBack()
+      await isThere()
+      await page.context().setOffline(true)
+      await page.getByText('The connection to the service is lost.').waitFor()
+      await name.fill('Misty’s Cards')
+      await page.getByRole('button', { name: 'Save shop' }).click()
+      await page.getByRole('form').getByRole('alert').getByText(/./).waitFor()
+      for (const leave of [
+        () => page.evaluate('history.forward()'),
+        () => page.evaluate('history.back()'),
+        () => page.evaluate('history.forward()'),
+        () => page.getByRole('link', { name: 'Payouts' }).click(),
+        () => page.getByRole('link', { name: 'E-mail and password' }).click(),
+        () => page.evaluate('history.back()'),
+      ]) {
+        questions.length = 0
+        await leave()
+        await expect.poll(() => questions).toEqual(['confirm'])
+        await page.waitForURL('**/dashboard/settings')
+        await isThere()
+        expect(await name.inputValue()).toBe('Misty’s Cards')
+      }
+
+      await page.context().setOffline(false)
+      await page.getByText('The connection to the service is lost.').waitFor({ state: 'detached' })
+      await page.getByRole('button', { name: 'Save shop' }).click()
+      await page.getByText('The shop was saved.').waitFor()
       questions.length = 0
-      await leave()
-      await expect.poll(() => questions).toEqual(['confirm'])
+      await page.getByRole('link', { name: 'Payouts' }).click()
+      await heading(page, 'Payouts')
+      await page.goBack()
       await isThere()
       expect(await name.inputValue()).toBe('Misty’s Cards')
-      expect(new URL(page.url()).pathname).toBe('/dashboard/settings')
-    }
+      expect(questions).toEqual([])
 
-    await page.context().setOffline(false)
-    await page.getByText('The connection to the service is lost.').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Save shop' }).click()
-    await page.getByText('The shop was saved.').waitFor()
-    questions.length = 0
-    await page.getByRole('link', { name: 'Payouts' }).click()
-    await heading(page, 'Payouts')
-    await page.goBack()
-    await isThere()
-    expect(await name.inputValue()).toBe('Misty’s Cards')
-    expect(questions).toEqual([])
+      await name.fill('Brock’s Cards')
+      await page.close({ runBeforeUnload: true })
+      await expect.poll(() => questions).toEqual(['beforeunload'])
+      isLeft = true
+      await page.getByRole('link', { name: 'Payouts' }).click()
+      await heading(page, 'Payouts')
+      await page.goBack()
+      await isThere()
+      expect(await name.inputValue()).toBe('Misty’s Cards')
 
-    await name.fill('Brock’s Cards')
-    await page.close({ runBeforeUnload: true })
-    await expect.poll(() => questions).toEqual(['beforeunload'])
-    isLeft = true
-    await page.getByRole('link', { name: 'Payouts' }).click()
-    await heading(page, 'Payouts')
-    await page.goBack()
-    await isThere()
-    expect(await name.inputValue()).toBe('Misty’s Cards')
-  })
+      // After a link to a part of the page, and after a reload, Back leads to the same pages.
+      await page.getByRole('link', { name: 'Skip to the content' }).press('Enter')
+      await page.waitForURL('**/settings#main')
+      isLeft = false
+      await name.fill('Brock’s Cards')
+      questions.length = 0
+      await page.evaluate('history.back()')
+      await page.waitForURL('**/settings')
+      expect(questions).toEqual([])
+      await page.evaluate('history.forward()')
+      await page.waitForURL('**/settings#main')
+      expect(questions).toEqual([])
+      await page.evaluate('history.go(-2)')
+      await expect.poll(() => questions).toEqual(['confirm'])
+      await page.waitForURL('**/settings#main')
+      await isThere()
+      expect(await name.inputValue()).toBe('Brock’s Cards')
+      isLeft = true
+      await page.reload()
+      await isThere()
+      await name.fill('Brock’s Cards')
+      questions.length = 0
+      await page.evaluate('history.go(-2)')
+      await expect.poll(() => questions).toEqual(['confirm'])
+      await page.waitForURL('**/settings/sign-in')
+      await page.getByRole('heading', { name: 'Password' }).first().waitFor()
+    },
+  )
 
   it('a read that finds that the session has ended keeps input that is not saved', async () => {
     const member = await app.member()

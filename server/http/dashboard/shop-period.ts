@@ -1,5 +1,6 @@
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Context } from '../../context.ts'
+import { startOfDay } from '../../time/start-of-day.ts'
 import { storableTime } from '../../time/storable-time.ts'
 import { optionalDateTimes } from '../date-time.ts'
 
@@ -17,11 +18,10 @@ export async function shopPeriod(
   const times = optionalDateTimes({ from, to })
   if (!times.from && !times.to) return {}
   const { timeZone } = await getAccount(ctx, accountId)
-  const startOf = (text: string, days = 0) =>
-    Temporal.PlainDate.from(text).add({ days }).toZonedDateTime(timeZone).epochMilliseconds
+  const endOfDay = (date: string) => storableTime(startOfDay(date, timeZone, 1).getTime() - 1_000)
   return {
-    ...(times.from && { from: DATE.test(from!) ? storableTime(startOf(from!)) : times.from }),
-    ...(times.to && { to: DATE.test(to!) ? storableTime(startOf(to!, 1) - 1_000) : times.to }),
+    ...(times.from && { from: DATE.test(from!) ? startOfDay(from!, timeZone) : times.from }),
+    ...(times.to && { to: DATE.test(to!) ? endOfDay(to!) : times.to }),
   }
 }
 

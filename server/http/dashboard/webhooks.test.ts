@@ -115,8 +115,8 @@ describe('webhooks in the dashboard', () => {
     await member.post(`${PATH}/${endpoint.id}/enable`)
     const { db } = app.ctx
     const moment = app.ctx.now()
-    // The event is at 23:30 in UTC, which is the next day in Auckland.
-    moment.setUTCHours(23, 30, 0, 0)
+    // Tomorrow at 23:30 in UTC, after all other events, which is the next day in Auckland.
+    moment.setUTCHours(24 + 23, 30, 0, 0)
     await db`update deliveries set created_at = ${moment} where endpoint_id = ${endpoint.id}`
     const dayOf = (days: number) =>
       new Date(moment.getTime() + days * 86_400_000).toISOString().slice(0, 10)
@@ -185,6 +185,16 @@ describe('webhooks in the dashboard', () => {
     expect(await noticesOf(member)).toEqual([])
     await rotate()
     expect(await noticesOf(member)).toMatchObject([{ kind: 'key_rotated', count: 1 }])
+  })
+
+  it('the notice of a rotated key ends when the key is revoked, because its former secret works no longer', async () => {
+    const seller = await app.seller()
+    const member = await app.member(seller.accountId)
+    const key = `/operator/v1/accounts/${seller.accountId}/keys/${seller.keyId}`
+    await app.operator.post(`${key}/rotate`)
+    expect(await noticesOf(member)).toHaveLength(1)
+    await app.operator.delete(key)
+    expect(await noticesOf(member)).toEqual([])
   })
 })
 

@@ -154,6 +154,8 @@ export const webhooksApi =
     app.post(
       '/webhooks/:id/resend',
       {
+        // Many deliveries are resent in many transactions.
+        config: { audit: 'begun and ended', isLong: true },
         schema: {
           ...endpoint,
           body: ResendInput,

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { SCOPES } from '../../keys/scopes.ts'
 import { payoutMissing } from '../../listings/create-listings.ts'
 import { timestamp } from '../../time/timestamp.ts'
+import { publicPartOf } from '../../webhooks/emails.ts'
 import { listEndpoints } from '../../webhooks/endpoints.ts'
 import { Nullable, OneOf, Timestamp } from '../schema.ts'
 import { NO_SHIPPING } from '../shapes/bulk-create.ts'
@@ -50,7 +51,13 @@ const listWebhooks = tool({
   scope: 'webhooks:manage',
   input: {},
   output: Type.Object({
-    data: Type.Array(Type.Object({ ...endpointFields, failure_reason: Nullable(Type.String()) })),
+    data: Type.Array(
+      Type.Object({
+        ...endpointFields,
+        url: Type.String({ description: 'Without user, password and query, which may be secret' }),
+        failure_reason: Nullable(Type.String()),
+      }),
+    ),
     note,
   }),
   effect: READS,
@@ -59,6 +66,7 @@ const listWebhooks = tool({
     return cutToFit(
       endpoints.map((endpoint) => ({
         ...endpointJson(endpoint),
+        url: publicPartOf(endpoint.url),
         failure_reason: endpoint.failureReason,
       })),
       (data) => ({ data }),

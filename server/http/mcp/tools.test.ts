@@ -394,6 +394,16 @@ describe('tools and their API calls', () => {
     }
   })
 
+  it('no secret of an endpoint’s URL passes through a conversation', async () => {
+    const shop = await app.seller()
+    const token = await grantAccess(app, shop.accountId)
+    const url = 'https://ash:hush@shop.example/hook?token=hush'
+    await shop.post('/v1/webhooks', { payload: { url, events: ['order.created'] } })
+    const { object } = await callAt(app, '/mcp/seller', 'list_webhooks', {}, { token })
+    expect(object.data).toMatchObject([{ url: 'https://shop.example/hook', active: true }])
+    expect(JSON.stringify(object)).not.toContain('hush')
+  })
+
   it('a shop that cannot sell yet learns why before it lists', async () => {
     const { accountId } = await app.seller({ account: { payoutVerified: false } })
     const token = await grantAccess(app, accountId)

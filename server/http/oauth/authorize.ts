@@ -21,7 +21,7 @@ import {
   scopeFields,
   shopOf,
 } from './consent.ts'
-import { limitRequests, readFields } from './endpoint.ts'
+import { limitRequests, readForm } from './endpoint.ts'
 import { type Parameters, readParameters, requireParameter } from './parameters.ts'
 
 /**
@@ -59,7 +59,7 @@ export function authorizationHandlers(ctx: Service) {
 
     /** Receives a form of another site, which browsers send without our cookie, and continues as GET. */
     authorizeForm(request: FastifyRequest, reply: FastifyReply) {
-      const query = new URLSearchParams(readFields(request) as Parameters)
+      const query = new URLSearchParams(readForm(request))
       return reply.redirect(`${rootOf(request)}/oauth/authorize?${query}`, 303)
     },
 

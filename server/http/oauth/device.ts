@@ -27,8 +27,8 @@ import {
   scopeFields,
   shopOf,
 } from './consent.ts'
-import { limitRequests, readFields } from './endpoint.ts'
-import { type Parameters, requireParameter } from './parameters.ts'
+import { limitRequests, readForm } from './endpoint.ts'
+import { requireParameter } from './parameters.ts'
 
 /** Codes that a member may try in a window; far fewer than it takes to guess one. */
 const MAX_TRIES = 20
@@ -63,10 +63,10 @@ export function deviceHandlers(ctx: Service) {
     return sendForm(request, reply, {
       title: `Allow the command line?`,
       main: html`${problem(rejected?.message)}
-<p>A terminal that shows the code <strong class="code">${userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
+<p>A terminal that shows the code <strong class="code">${device.userCode}</strong> wants an API key of your shop <strong>${shop.name}</strong>.</p>
 <p class="problem">Allow it only if you have just started “cardstall login” yourself.</p>
 <form method="post" action="${rootOf(request)}/device">
-<input type="hidden" name="user_code" value="${userCode}">
+<input type="hidden" name="user_code" value="${device.userCode}">
 ${
   refusal === undefined
     ? html`${scopeFields(device.scopes, rejected?.checked)}
@@ -80,7 +80,7 @@ ${decisionButtons}`
 
   return {
     async startDevice(request: FastifyRequest) {
-      const parameters = readFields(request) as Parameters
+      const parameters = readForm(request)
       if (requireParameter(parameters, 'client_id') !== COMMAND_LINE.id) {
         throw new OAuthError('unauthorized_client', 'Only the command line signs in as a device.')
       }

@@ -4,7 +4,7 @@ import { addressSubject } from '../../limits/address.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import type { Service } from '../../service.ts'
 import { catalogued } from '../error-handler.ts'
-import { readParameters } from './parameters.ts'
+import { type Parameters, readParameters } from './parameters.ts'
 
 /**
  * Sends an error in the format of RFC 6749.
@@ -29,6 +29,14 @@ export function failRequest(
   return sendError(reply.headers(known.headers), status, code, known)
 }
 
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i
+
+/** The fields of a form. @throws OAuthError for any other body */
+export function readForm({ headers, body }: FastifyRequest): Parameters {
+  if (FORM.test(headers['content-type'] ?? '')) return readParameters((body ?? '') as string)
+  throw new OAuthError('invalid_request', 'The body must be a form.')
+}
+
 /**
  * The fields of a form or JSON object.
  *
@@ -36,7 +44,7 @@ export function failRequest(
  */
 export function readFields({ headers, body }: FastifyRequest): Record<string, unknown> {
   const [type, text] = [headers['content-type'] ?? '', (body ?? '') as string]
-  if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) return readParameters(text)
+  if (FORM.test(type)) return readParameters(text)
   if (text === '') return {}
   if (/^application\/json\s*(;|$)/i.test(type)) {
     const parsed = parseJson(text)

@@ -434,6 +434,27 @@ describe('tokens', () => {
     // A client is kept for 30 days after its last grant.
     expect(await clients()).toContain(clientId)
   })
+
+  it.each(['a member is removed', 'an account is closed'])(
+    'a client whose last access ended because %s is kept for 30 days',
+    async (cause) => {
+      const { member, clientId } = await connected(app)
+      await app.ctx.db`update oauth_clients set keep_until = clock_timestamp()`
+      const account = `/operator/v1/accounts/${member.accountId}`
+      const ended =
+        cause === 'a member is removed'
+          ? await app.operator.delete(`${account}/members/${member.memberId}`)
+          : await app.operator.post(`${account}/close`)
+      expect(ended.status).toBeLessThan(300)
+      await pruneOAuth(app.ctx)
+      const [client] = await app.ctx.db`
+        select
+        from oauth_clients
+        where id = ${clientId} and keep_until > clock_timestamp() + interval '29 days'
+      `
+      expect(client).toBeDefined()
+    },
+  )
 })
 
 describe('requests of programs', () => {
@@ -505,6 +526,18 @@ describe('requests of programs', () => {
       }
     }
     expect(app.logged.filter(({ level }) => level === 'error')).toHaveLength(before)
+  })
+
+  it('a program that sends JSON in place of a form gets 400, whatever its fields are', async () => {
+    wait()
+    for (const [path, payload] of [
+      ['/oauth/authorize', { state: { toString: 1 } }],
+      ['/oauth/device', { client_id: 'cardstall-cli', scope: 5 }],
+      ['/oauth/token', { grant_type: 'refresh_token', scope: 5 }],
+    ] as const) {
+      const { status, body } = await app.anyone.post(path, { payload })
+      expect([status, body.error_description], path).toEqual([400, 'The body must be a form.'])
+    }
   })
 
   it('a client address registers 20 programs an hour', async () => {
@@ -595,6 +628,16 @@ describe('device login', () => {
     expect(errorOf(other)).toEqual([400, 'unauthorized_client'])
     const elsewhere = await start({ resource: SELLER_SERVER })
     expect(errorOf(elsewhere)).toEqual([400, 'invalid_target'])
+  })
+
+  it('the page on which a member decides shows the code as the device does, however it was typed', async () => {
+    wait()
+    const { user_code: shown } = (await start()).body
+    const member = await app.member()
+    for (const typed of [shown.toLowerCase().replace('-', ''), ` ${shown.replace('-', ' ')}`]) {
+      const page = await member.get(`/device?${new URLSearchParams({ user_code: typed })}`)
+      expect(page.text).toContain(`the code <strong class="code">${shown}</strong>`)
+    }
   })
 
   it('a member can try 20 device codes, then gets 429', async () => {

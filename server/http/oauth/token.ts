@@ -11,7 +11,7 @@ import {
   revokeToken,
 } from '../../oauth/tokens.ts'
 import type { Service } from '../../service.ts'
-import { limitRequests, readFields } from './endpoint.ts'
+import { limitRequests, readForm } from './endpoint.ts'
 import { type Parameters, requireParameter } from './parameters.ts'
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -77,12 +77,8 @@ function exchange(ctx: Service, parameters: Parameters): Promise<Issued> {
 
 /** @throws OAuthError for a client that authenticates itself: the secret of a public client proves nothing */
 function parametersOf(request: FastifyRequest): Parameters {
-  const { authorization, 'content-type': type = '' } = request.headers
-  if (!/^application\/x-www-form-urlencoded/i.test(type)) {
-    throw new OAuthError('invalid_request', 'The body must be a form.')
-  }
-  const parameters = readFields(request) as Parameters
-  if (authorization !== undefined || 'client_secret' in parameters) {
+  const parameters = readForm(request)
+  if (request.headers.authorization !== undefined || 'client_secret' in parameters) {
     throw new OAuthError('invalid_client', 'Clients must not authenticate themselves here.')
   }
   return parameters

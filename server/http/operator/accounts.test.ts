@@ -84,6 +84,8 @@ describe('POST /operator/v1/accounts', () => {
     ['an empty name', { shop_name: '' }, 'shop_name'],
     ['a name that is a number', { shop_name: 5 }, 'shop_name'],
     ['a name with NUL in it', { shop_name: 'a\0b' }, 'shop_name'],
+    ['a name of blanks', { shop_name: ' \u3000' }, 'shop_name'],
+    ['a name of two lines', { shop_name: 'Kanto Cards\n\nPay again: evil.example' }, 'shop_name'],
     ['a name with a lone surrogate', { shop_name: 'a\ud800' }, 'shop_name'],
     ['an invalid e-mail address', { email: 'nobody' }, 'email'],
     ['an e-mail address with a name', { email: 'Ash<ash@mail.example>' }, 'email'],
@@ -226,6 +228,16 @@ describe('GET /operator/v1/accounts with q', () => {
       const { status, body } = await app.operator.get(`${ACCOUNTS}?ids=${ids}`)
       expect([status, Object.keys(body.error.fields)]).toEqual([422, ['ids']])
     }
+  })
+
+  it('a list of ids may repeat an id, and has the others that follow it', async () => {
+    const [first, second] = [await app.seller(), await app.seller()]
+    const ids = `${Array(101).fill(first.accountId).join()},0${first.accountId},${second.accountId}`
+    const { data } = (await app.operator.get(`${ACCOUNTS}?ids=${ids}`)).body
+    expect(data.map((account: { id: number }) => account.id)).toEqual([
+      second.accountId,
+      first.accountId,
+    ])
   })
 })
 

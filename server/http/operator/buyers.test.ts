@@ -184,6 +184,44 @@ it('a label that the carrier delivers during the erasure is deleted again', asyn
   expect(await app.ctx.files.get(labelPath(`${shipment!.name}.pdf`))).toBeUndefined()
 })
 
+it('a label that a poll stores and records just before the erasure is deleted', async () => {
+  const { buyer, done, open } = await sellTo('agatha')
+  await cancel(app, open.orderIds[0]!)
+  const { db, files } = app.ctx
+  const [shipment] = await db<{ name: string }[]>`
+    select label_name as name
+    from shipments
+    where slice_id = (select id from slices where slice_key = ${done.sliceKey})
+  `
+  const file = labelPath(`${shipment!.name}.pdf`)
+  let erasing: ReturnType<typeof post> | undefined
+  await inTransaction(app.ctx, async ({ db: tx }) => {
+    await tx`select from slices where slice_key = ${done.sliceKey} for no key update`
+    erasing = post('erase', buyer.email)
+    await untilLockWaiters(db)
+    await files.put(file, Buffer.from('%PDF'), 'application/pdf')
+  })
+  expect(await erasing).toMatchObject({ checkouts: 2, open: 0 })
+  expect(await files.get(file)).toBeUndefined()
+})
+
+it('a label can be read again after an erasure that a concurrent dispute prevented', async () => {
+  const { seller, buyer, done, open, order } = await sellTo('koga')
+  await cancel(app, open.orderIds[0]!)
+  let erasing: ReturnType<typeof post> | undefined
+  await inTransaction(app.ctx, async ({ db: tx }) => {
+    await tx`select from slices where slice_key = ${done.sliceKey} for no key update`
+    erasing = post('erase', buyer.email)
+    await untilLockWaiters(app.ctx.db)
+    await tx`update orders set status = 'disputed', disputed_at = now() where id = ${order}`
+  })
+  expect(await erasing).toMatchObject({ checkouts: 1, open: 1 })
+  const { data } = (await seller.post(`/v1/orders/${order}/label`)).body
+  expect(data.status).toBe('ready')
+  const { pathname, search } = new URL(data.label_url)
+  expect((await app.anyone.get(pathname + search)).status).toBe(200)
+})
+
 it('a seller’s answer to a dispute of an erased buyer is erased when the dispute ends', async () => {
   const { seller, buyer, order } = await sellTo('blaine')
   await post('erase', buyer.email)

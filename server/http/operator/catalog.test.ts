@@ -100,6 +100,19 @@ describe('POST /operator/v1/catalog/import', () => {
     expect((await seller.get('/v1/cards/base4-1')).status).toBe(200)
   })
 
+  it('an import that broke off has an entry in the audit log, with the numbers of records that it saved', async () => {
+    const payload = gzipSync(lines(set('base7'), card('base7-1', 'base7'), set('base8')))
+    const headers = { ...NDJSON, 'content-encoding': 'gzip' }
+    const { headers: sent } = await importLines(payload.subarray(0, -4), headers)
+    const { body } = await app.operator.get('/operator/v1/audit?action=importCatalog')
+    expect(body.data[0]).toMatchObject({
+      request_id: sent['x-request-id'],
+      before: null,
+      after: { created: 2, updated: 0, unchanged: 0, rejected: 0 },
+    })
+    expect(await app.ctx.db`select from unfinished_audit_entries`).toHaveLength(0)
+  })
+
   it('a catalog import warns about repeated keys with both lines', async () => {
     const payload = lines(set('base6'), { ...set('base6'), name: 'Last' })
     const warning = {

@@ -404,6 +404,18 @@ describe('POST /operator/v1/deliveries/{id}/resend', () => {
     expect(isSignedWith(endpoint.secret, again!)).toBe(true)
   })
 
+  it('a delivery shows its latest fifty attempts, however often it is resent', async () => {
+    const id = await deliveryThatIs.delivered()
+    for (let number = 1; number <= 51; number++) {
+      hook.respondWith(500, String(number))
+      await resend(id)
+      await app.runDeliveries()
+    }
+    const { attempts } = await deliveryOf(id)
+    const numbers = Array.from({ length: 50 }, (_, i) => String(i + 2))
+    expect(attempts.map(({ response }: { response: string }) => response)).toEqual(numbers)
+  })
+
   it('a resend leaves a pending delivery’s schedule of five attempts as it was', async () => {
     const id = await deliveryThatIs.pending()
     const firstAt = Date.parse((await deliveryOf(id)).attempts[0].at)

@@ -1,9 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { recordEvents } from '../../events/record.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { until } from '../../test/until.ts'
+import { resendDeliveries } from '../../webhooks/deliveries.ts'
 
 let app: TestApp
 let internet: FakeNetwork
@@ -210,6 +213,65 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     expect(hook.arrived).toHaveLength(3)
   })
 
+  const everything = { from: new Date('2000-01-01'), to: new Date('2999-01-01') }
+  const transactionsOfResends = async () => {
+    const [row] = await app.ctx.db<{ count: number }[]>`
+      select count(distinct resent_in)::int as count from deliveries where endpoint_id = ${id}
+    `
+    return row!.count
+  }
+
+  it('a bulk resend of many deliveries is several transactions, and returns the number of all', async () => {
+    await makeFail(5)
+    expect(await resendDeliveries(app.ctx, seller.accountId, id, everything, 2)).toBe(5)
+    expect(await transactionsOfResends()).toBe(3)
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(5)
+  })
+
+  it('a bulk resend ends with a 409 when its endpoint is disabled meanwhile, and sends nothing later', async () => {
+    await makeFail(9)
+    const fifth = (await deliveriesOf()).toReversed()[4].id
+    await sampleMany(1)
+    const { resending } = await app.ctx.begin(async (db) => {
+      // The second batch waits for this row, which is rolled back in the end.
+      await db`
+        insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
+        select id, event_id, endpoint_id, now() from deliveries where id = ${fifth}
+      `
+      const resending = resendDeliveries(app.ctx, seller.accountId, id, everything, 3)
+      resending.catch(() => {})
+      await until('the first batch is queued', async () => (await transactionsOfResends()) === 1)
+      hook.hide()
+      await app.runDeliveries()
+      hook.show()
+      await db`delete from delivery_queue where delivery_id = ${fifth}`
+      return { resending }
+    })
+    expect(await endpointOf(seller, id)).toMatchObject({ active: false })
+    await expect(resending).rejects.toMatchObject({ type: 'conflict' })
+    expect(await transactionsOfResends()).toBe(2)
+    await app.runDeliveries()
+    await enable()
+    await app.runDeliveries()
+    expect(hook.arrived).toEqual([])
+  })
+
+  it('a request to resend commits each thousand deliveries, and is in the audit log once', async () => {
+    const data = { order_id: 1, cancelled_by: 'buyer' as const }
+    const event = { accountId: seller.accountId, event: 'order.cancelled' as const, data }
+    await recordEvents(app.ctx, Array(1_001).fill(event))
+    const { db } = app.ctx
+    await db`delete from delivery_queue where endpoint_id = ${id}`
+    await db`update deliveries set status = 'failed' where endpoint_id = ${id}`
+    expect((await resend(ALL_TIME)).body.data.deliveries).toBe(1_001)
+    expect(await transactionsOfResends()).toBe(2)
+    const { body } = await app.operator.get(`/operator/v1/audit?record=endpoint:${id}`)
+    expect(body.data).toMatchObject([{ action: 'resendDeliveries', record: `endpoint:${id}` }])
+    expect(await db`select from unfinished_audit_entries`).toHaveLength(0)
+    await db`delete from delivery_queue where endpoint_id = ${id}`
+  })
+
   it('a bulk resend affects its endpoint only', async () => {
     const other = (await subscribe(seller, hook.url)).id
     const stranger = await app.seller()
@@ -259,6 +321,19 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
       expect(await count(second(last, 1), second(last, 60))).toBe(0)
       await app.runDeliveries()
       expect(hook.arrived).toHaveLength(3)
+    })
+
+    it('the range of a bulk resend can begin within the second of a delivery', async () => {
+      await makeFail(1)
+      const [delivery] = await app.ctx.db<{ createdAt: Date }[]>`
+        update deliveries
+        set created_at = date_trunc('second', created_at) + interval '700 ms'
+        where endpoint_id = ${id}
+        returning created_at as "createdAt"
+      `
+      const moment = (ms: number) => new Date(delivery!.createdAt.getTime() + ms).toISOString()
+      expect(await count(moment(100), moment(1_000))).toBe(0)
+      expect(await count(moment(-100), moment(-50))).toBe(1)
     })
 
     it('the range of a bulk resend accepts UTC offsets; a time without one is UTC', async () => {

@@ -60,11 +60,13 @@ export const endpointRoutes =
       '/accounts/:id/webhooks/:endpoint/resend',
       {
         preValidation: endpointExists(ctx),
+        // Many deliveries are resent in many transactions.
+        config: { audit: 'begun and ended', isLong: true },
         schema: {
           operationId: 'resendDeliveries',
           summary: 'Resend the deliveries that an endpoint has missed',
           description:
-            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds with 409 if the endpoint is disabled.',
+            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds when all attempts are scheduled: a million deliveries take about a minute. The service continues if the connection is lost. Responds with 409 if the endpoint is disabled, also if that happens meanwhile: the attempts that are left are not made.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
           body: ResendInput,

@@ -1,7 +1,9 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { inviteMember, listMembers, removeMember } from '../../members/members.ts'
+import { endGrantsOfMember } from '../../oauth/grants.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
 import { InvitationInput, MemberSchema, memberJson } from '../shapes/member.ts'
@@ -70,7 +72,10 @@ export const memberRoutes =
         },
       },
       async ({ params }, reply) => {
-        await removeMember(ctx, params.id, params.member)
+        await inTransaction(ctx, async (tx) => {
+          await endGrantsOfMember(tx, params.member)
+          await removeMember(tx, params.id, params.member)
+        })
         return reply.code(204).send(null)
       },
     )

@@ -87,11 +87,11 @@ describe('POST /operator/v1/reservations', () => {
     const wanted = { listing_id: listing, quantity: 4 }
     expectConflict(await reserveUnits(wanted), 'Only 3 of the requested 4 units are available.')
     expect(await available(listing)).toBe(3)
-    await reserveUnits({ listing_id: listing, quantity: 3 })
-    expectConflict(
-      await reserveUnits({ ...wanted, quantity: 1 }),
-      'Only 0 of the requested 1 units are available.',
-    )
+    await reserveUnits({ listing_id: listing, quantity: 2 })
+    const message = 'Only 1 of the requested 4 units is available.'
+    expectConflict(await reserveUnits(wanted), message)
+    await reserveUnits({ listing_id: listing, quantity: 1 })
+    expectConflict(await reserveUnits({ ...wanted, quantity: 1 }), 'No units are available.')
   })
 
   it.each([
@@ -250,10 +250,7 @@ describe('stock below the reserved units', () => {
     const { body } = await patch(listing, { quantity: 3 })
     expect(body.data).toMatchObject({ quantity: 3, quantity_available: 0, status: 'active' })
     expect(await listed(shop, listing)).toMatchObject({ quantity: 3, quantity_available: 0 })
-    expectConflict(
-      await reserveUnits({ listing_id: listing }),
-      'Only 0 of the requested 1 units are available.',
-    )
+    expectConflict(await reserveUnits({ listing_id: listing }), 'No units are available.')
     await patch(listing, { quantity: 0 })
     expect(await listed(shop, listing)).toMatchObject({ quantity_available: 0, status: 'sold' })
     await patch(listing, { quantity: 9 })
@@ -374,7 +371,7 @@ describe('concurrent carts', () => {
       await untilLockWaiters(app.ctx.db)
       return { response }
     })
-    expectConflict(await waiting.response, 'Only 0 of the requested 1 units are available.')
+    expectConflict(await waiting.response, 'No units are available.')
   })
 })
 

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sendMail } from '../../mail/outbox.ts'
+import { startClock } from '../../sandbox/clock.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { startMailServer } from '../../test/fakes/mail-server.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
@@ -49,6 +50,25 @@ describe('the sandbox’s clock', () => {
       'the other process follows',
       async () => (await now()) - (await now(other)) <= 1_000,
     )
+  })
+
+  it('the sandbox clock of a process that starts follows an advance during its start', async () => {
+    const { ctx } = app
+    let moved = false
+    const reading = new Proxy(ctx.db, {
+      async apply(query, self, args) {
+        const rows = await Reflect.apply(query, self, args)
+        if (moved) return rows
+        moved = true
+        const signalled = new Promise<void>((resolve) => ctx.signals.on('clock', resolve))
+        await ctx.clock.advance(3600)
+        await signalled
+        return rows
+      },
+    })
+    const starting = await startClock({ ...ctx, db: reading }, ctx.signals, ctx.log)
+    const isBehind = () => starting.now().getTime() < ctx.now().getTime() - 60_000
+    await until('the clock has followed', () => !isBehind(), 5_000)
   })
 
   it('the sandbox clock cannot go back', async () => {

@@ -228,6 +228,31 @@ describe('tracking codes', () => {
     expect((await ship(shop, id!)).status).toBe(200)
   })
 
+  const report = async (order: number, payload: object) => {
+    const { slice_key } = await sliceOf(seller, order)
+    return app.operator.post(`/operator/v1/slices/${slice_key}/tracking`, { payload })
+  }
+
+  it('the code of a shipment replaces one that the operator reported before, with its URL', async () => {
+    const [id] = await ordered(1)
+    await report(id!, { tracking_code: 'FORMER', tracking_url: 'https://carrier.example/FORMER' })
+    await ship(seller, id!, { tracking_code: '3SABC' })
+    const { orders } = await sliceOf(seller, id!)
+    expect(orders[0].tracking).toMatchObject({ code: '3SABC', url: null })
+  })
+
+  it('a code that the operator reports after the shipment replaces the seller’s, in the slice and in its rows', async () => {
+    const [id] = await ordered(1)
+    await ship(seller, id!, { tracking_code: '3SABC' })
+    await report(id!, { tracking_code: 'LATER', tracking_url: 'https://carrier.example/LATER' })
+    const { orders, shipping } = await sliceOf(seller, id!)
+    expect(shipping.tracking_code).toBe('LATER')
+    expect(orders[0].tracking).toMatchObject({
+      code: 'LATER',
+      url: 'https://carrier.example/LATER',
+    })
+  })
+
   it('a tracking code is required by the shipping option as it was at the sale', async () => {
     const shop = await app.seller({ account: shipsBy(PARCEL) })
     const [id] = await ordered(1, { of: shop })

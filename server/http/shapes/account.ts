@@ -6,7 +6,7 @@ import { validationError } from '../../errors.ts'
 import { isCountry } from '../../text/countries.ts'
 import { ADDRESS_PATTERN } from '../../text/mailbox.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
+import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp, Words } from '../schema.ts'
 
 const MAX_SHIPPING_OPTIONS = 50
 
@@ -107,8 +107,11 @@ export const ShippingOptionsBody = Type.Object(
 export const Email = (options: object = {}) =>
   FilledText({ maxLength: 254, pattern: ADDRESS_PATTERN, ...options })
 
+/** The name of a shop in a request. It is in e-mails to buyers, where a line break would start a paragraph of its own. */
+export const ShopName = () => Words({ maxLength: 100, singleLine: true })
+
 const accountInput = {
-  shop_name: FilledText({ maxLength: 100 }),
+  shop_name: ShopName(),
   email: Email({ description: 'Unique, ignoring case' }),
   slug: FilledText({
     maxLength: 100,

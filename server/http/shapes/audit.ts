@@ -28,7 +28,9 @@ export const AuditEntrySchema = component(
           'Kind and id, such as `order:501`; null if the action is about no single record',
       }),
       before: State('Fields that changed, before the action; null for a new record'),
-      after: State('The same fields afterwards, or the new record. Secrets are left out'),
+      after: State(
+        'The same fields afterwards, the new record, or the response if only other records changed. Secrets are left out',
+      ),
       request_id: Nullable(Type.String(), { description: '`X-Request-Id` of the request' }),
       created_at: Timestamp(),
     },

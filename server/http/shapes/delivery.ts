@@ -3,7 +3,12 @@ import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { DeliveryFilters } from '../../webhooks/deliveries.ts'
-import { DELIVERY_STATUSES, type Delivery, payloadOf } from '../../webhooks/delivery.ts'
+import {
+  DELIVERY_STATUSES,
+  type Delivery,
+  MAX_ATTEMPTS_KEPT,
+  payloadOf,
+} from '../../webhooks/delivery.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageParameters } from '../paginate.ts'
 import { component, DateTimeText, Id, Nullable, OneOf, Timestamp } from '../schema.ts'
@@ -36,7 +41,9 @@ export const DeliverySchema = component(
         description:
           '`pending`: waits for its first or next attempt. `failed`: all attempts failed. `skipped`: the endpoint was disabled or deleted before the delivery succeeded.',
       }),
-      attempts: Type.Array(AttemptSchema, { description: 'Oldest first, including resends' }),
+      attempts: Type.Array(AttemptSchema, {
+        description: `The latest ${MAX_ATTEMPTS_KEPT}, oldest first, including resends`,
+      }),
       next_attempt_at: Nullable(Timestamp(), { description: 'null if no attempt is scheduled' }),
       created_at: Timestamp({ description: 'Time of the event' }),
       payload: Type.Unsafe<object>({

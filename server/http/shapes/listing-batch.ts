@@ -32,7 +32,7 @@ const changeFields = {
       minimum: -MAX_QUANTITY,
       maximum: MAX_QUANTITY,
       description:
-        'Units to add to the stock, or to take from it, at the moment of the change: a sale that happens meanwhile is not lost. The item fails if the stock would be below 0 or above 999. Excludes `quantity`',
+        'Units to add to the stock, or to take from it, at the moment of the change: a sale that happens meanwhile is not lost. The item fails if the stock would be below 0, or if units are added and it would be above 999. Excludes `quantity`',
     }),
   ),
 }

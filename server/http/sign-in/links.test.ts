@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { requestEmailChange } from '../../members/sign-in.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
+import { requestEmailChange, requestReset } from '../../members/sign-in.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import {
   cookieOf,
@@ -9,6 +10,7 @@ import {
   PASSWORD,
   sellerWithPassword,
 } from '../../test/fixtures/members.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
 
 let app: TestApp
@@ -242,6 +244,30 @@ describe('a new e-mail address', () => {
     const { body } = await app.operator.get(`/operator/v1/accounts/${accountId}`)
     expect(body.data.email).toBe(email)
     expect((await mailsTo(app, former))[0]!.text).toContain(email)
+  })
+
+  it('a link for a new password that went to the former address ends with the change to a new one', async () => {
+    const email = someone()
+    const { email: former } = await ask(email)
+    await forgot(former)
+    const reset = await mailedToken(app, former)
+    expect((await post('/email', { token: await mailedToken(app, email) })).status).toBe(200)
+    expect((await post('/password/reset', { token: reset, password: NEW })).status).toBe(404)
+    expect((await signIn(email, PASSWORD)).status).toBe(303)
+  })
+
+  it('a request for a new password that runs while the address changes sends no link to the former one', async () => {
+    const email = someone()
+    const { email: former } = await ask(email)
+    let requesting: Promise<void> | undefined
+    await inTransaction(app.ctx, async ({ db }) => {
+      await db`update members set email = ${email} where email = ${former}`
+      requesting = requestReset(app.ctx, former)
+      await untilLockWaiters(app.ctx.db)
+    })
+    await requesting
+    const texts = (await mailsTo(app, former)).map(({ text }) => text)
+    expect(texts.filter((text) => text.includes('/password/reset?token='))).toEqual([])
   })
 
   it('a change to another member’s e-mail address sends nothing, and an address taken meanwhile is refused', async () => {

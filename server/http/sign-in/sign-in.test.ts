@@ -68,6 +68,7 @@ describe('signing in', () => {
     ['no fields', {}],
     ['an empty password', { email: 'nobody@shops.example', password: '' }],
     ['NUL characters', { email: 'a\0@shops.example', password: '\0' }],
+    ['the escape of a NUL', { email: '\\u0000', password: 'x' }],
     ['a long address', { email: `${'a'.repeat(5_000)}@shops.example`, password: 'x' }],
     ['SQL', { email: "' or true --", password: "' or true --" }],
     ['a long password', { email: 'nobody@shops.example', password: 'x'.repeat(10_000) }],
@@ -210,6 +211,23 @@ describe('the limits of sign-in', () => {
     }
     wait()
     expect((await signIn({ email, password: PASSWORD })).status).toBe(303)
+  })
+
+  it('every spelling of an e-mail address that signs in to it counts for the same limit', async () => {
+    wait()
+    const { email, accountId } = await sellerWithPassword(app)
+    const spelled = email.replace('@', 'iσ@')
+    await app.ctx.db`update members set email = ${spelled} where account_id = ${accountId}`
+    const spellings = [spelled, spelled.replace('iσ', 'İΣ'), spelled.replace('iσ', 'IΣ')]
+    const statuses = []
+    for (let i = 0; i < 11; i++) {
+      if (i % 5 === 0) time += 60_000
+      statuses.push((await signIn({ email: spellings[i % 3]!, password: 'x' })).status)
+    }
+    expect(statuses).toEqual([...Array(10).fill(401), 429])
+    wait()
+    const { status } = await signIn({ email: spellings[1]!, password: PASSWORD })
+    expect(status).toBe(303)
   })
 
   it('successful sign-ins don’t count as failures', async () => {

@@ -15,8 +15,8 @@ import type { Caller } from '../../keys/key-cache.ts'
 import { findOwnListings } from '../../listings/own-listings.ts'
 import { findOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
+import { refusalMeanwhile } from '../authenticate.ts'
 import { OneOf, Text } from '../schema.ts'
-
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
 import { exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
 
@@ -48,11 +48,12 @@ export const changeRoutes =
     // A waiting request would delay the shutdown.
     const closing = new AbortController()
     app.addHook('preClose', async () => closing.abort())
+    const scope = Object.values(SCOPES)
 
     app.get(
       '/changes',
       {
-        config: { scope: Object.values(SCOPES), isLong: true },
+        config: { scope, isLong: true },
         // HEAD would wait for changes without sending them.
         exposeHeadRoute: false,
         schema: {
@@ -88,7 +89,8 @@ A key with only one of the two scopes gets the changes of that kind. The units t
           },
         },
       },
-      async ({ caller, query }, reply) => {
+      async (request, reply) => {
+        const { caller, query } = request
         const { account } = caller
         if (query.cursor === undefined) {
           const next = await startFollowing(ctx, account.id)
@@ -105,6 +107,8 @@ A key with only one of the two scopes gets the changes of that kind. The units t
         let page = await readChanges(ctx, account.id, readCursor(query.cursor), kinds)
         while (page.changes.length === 0 && query.wait && !ended.aborted) {
           await watch.changeAfter(account.id, page.next, ended)
+          const refusal = await refusalMeanwhile(ctx, request, scope)
+          if (refusal) throw refusal
           page = await readChanges(ctx, account.id, page.next, kinds)
         }
         return changesJson(ctx, caller, page)

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, hold, items, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { buy, cancel, SHIPS, sendCart } from '../../test/fixtures/orders.ts'
+import { buy, cancel, openShop, SHIPS, sendCart } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -61,7 +61,10 @@ describe('POST /tools/v1/listings/changes', () => {
 
   it('an item of a batch fails alone, with messages for its fields', async () => {
     const [seller, other] = [await app.seller(), await app.seller()]
-    const [id, second] = (await list(seller, cardItem(), cardItem())) as [number, number]
+    const [id, second, last] = (await list(
+      seller,
+      ...[cardItem(), cardItem(), cardItem({ quantity: 1 })],
+    )) as [number, number, number]
     const [foreign] = await list(other, cardItem())
     const results = await change(
       seller,
@@ -72,6 +75,7 @@ describe('POST /tools/v1/listings/changes', () => {
       { id, price: 0 },
       { id, quantity: 1, quantity_delta: 1 },
       { id, quantity_delta: -4 },
+      { id: last, quantity_delta: -3 },
       { id, quantity_delta: 997 },
       { id, status: 'removed' },
       'text',
@@ -85,6 +89,7 @@ describe('POST /tools/v1/listings/changes', () => {
       { price: ['The price field must be at least 0.01.'] },
       { quantity_delta: ['Send either quantity or quantity_delta.'] },
       { quantity_delta: ['The stock would be -1 units: only 3 are in stock.'] },
+      { quantity_delta: ['The stock would be -2 units: only 1 is in stock.'] },
       { quantity_delta: ['The stock would be 1000 units: the maximum is 999.'] },
       { status: [expect.stringContaining('Possible: active, sold, hidden')] },
       { item: ['The item must be an object.'] },
@@ -97,6 +102,26 @@ describe('POST /tools/v1/listings/changes', () => {
       const { status } = await seller.post('/tools/v1/listings/changes', { payload })
       expect(status).toBe(422)
     }
+  })
+
+  it('a stock that a cancelled order has raised above 999 can be lowered by quantity_delta, but not raised', async () => {
+    const seller = await openShop(app)
+    const [id] = (await list(seller, cardItem({ quantity: 2 }))) as [number]
+    const { orderIds } = await buy(app, [[id, 2]])
+    await change(seller, { id, quantity: 999 })
+    await cancel(app, orderIds[0]!)
+    const results = await change(
+      seller,
+      { id, quantity_delta: 1 },
+      { id, quantity_delta: 0 },
+      { id, quantity_delta: -1 },
+    )
+    expect(errorsOf(results)).toEqual([
+      { quantity_delta: ['The stock would be 1002 units: the maximum is 999.'] },
+      undefined,
+      undefined,
+    ])
+    expect(await read(seller, id)).toMatchObject({ quantity: 1_000 })
   })
 
   it('only listings that change get a new updated_at', async () => {

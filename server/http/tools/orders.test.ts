@@ -1,8 +1,8 @@
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { advance, cardItem, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { act, LABEL, openShop, PARCEL, sellEach, ship } from '../../test/fixtures/orders.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { act, buy, LABEL, openShop, PARCEL, sellEach, ship } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -120,5 +120,18 @@ describe('GET /tools/v1/orders/packing', () => {
     expect(await print('per_page=2&document=slips')).toContain('The first 2 of 3 parcels')
     expect(await print('per_page=2&page=2&document=slips')).toContain('Parcels 3–3 of 3')
     expect(await print('document=slips')).not.toMatch(/parcels/i)
+  })
+
+  it('the pick list counts its parcels and items', async () => {
+    const shop = await openShop(app, PARCEL)
+    const print = async () => {
+      const headers = { accept: 'text/html' }
+      return (await shop.get('/tools/v1/orders/packing', { headers })).text
+    }
+    await sellEach(app, shop, cardItem())
+    expect(await print()).toContain('<p>1 parcel, 1 item</p>')
+    const [id] = await list(shop, cardItem({ quantity: 999 }))
+    await buy(app, [[id!, 999]])
+    expect(await print()).toContain('<p>2 parcels, 1,000 items</p>')
   })
 })

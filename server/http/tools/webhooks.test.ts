@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
+import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Cardstall } from '../../../sdk/src/index.ts'
 import { verify } from '../../../sdk/src/webhooks.ts'
@@ -11,6 +12,7 @@ import {
   subscribe,
 } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
 
 let app: TestApp
@@ -133,6 +135,34 @@ describe('webhooks in the tools API', () => {
     await sendSampleEvent(app, seller.accountId, 'order.cancelled')
     await expect(following).rejects.toThrow('revoked')
     expect(seen).toHaveLength(2)
+  })
+
+  it('a client that disconnects while its key is looked up leaves no event stream behind', async () => {
+    const seller = await app.seller()
+    const { server } = app.app
+    const connections = promisify(server.getConnections.bind(server))
+    for (let i = 0; i < 5; i++) {
+      const payload = { scopes: ['webhooks:manage'] }
+      const keys = `/operator/v1/accounts/${seller.accountId}/keys`
+      const { key } = (await app.operator.post(keys, { payload })).body
+      const before = await connections()
+      await app.ctx.begin(async (db) => {
+        await db`lock table api_keys in access exclusive mode`
+        const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+        const head = `GET /tools/v1/events/stream HTTP/1.1\r\nAuthorization: Bearer ${key}`
+        socket.write(`${head}\r\n\r\n`)
+        await untilLockWaiters(app.ctx.db)
+        socket.resetAndDestroy()
+        await until('the connection is closed', async () => (await connections()) <= before)
+      })
+    }
+    const leaving = new AbortController()
+    const { status } = await fetch(`${origin}/tools/v1/events/stream`, {
+      headers: { authorization: `Bearer ${seller.key}` },
+      signal: leaving.signal,
+    })
+    leaving.abort()
+    expect(status).toBe(200)
   })
 
   it('a seller can open five event streams at a time, and one that ends makes room for another', async () => {

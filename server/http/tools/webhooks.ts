@@ -15,8 +15,9 @@ import {
 } from '../../webhooks/deliveries.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
-import { isStillAllowed } from '../authenticate.ts'
+import { refusalMeanwhile } from '../authenticate.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
+import { sendJson } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, OneOf, Paginated, PathId } from '../schema.ts'
@@ -111,14 +112,15 @@ export const ownEndpointRoutes =
     app.post(
       '/webhooks/:id/resend',
       {
-        config,
+        // Many deliveries are resent in many transactions.
+        config: { ...config, isLong: true },
         preValidation,
         schema: {
           ...endpoint,
           operationId: 'resendOwnDeliveries',
           summary: 'Resend the deliveries that an endpoint has missed',
           description:
-            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds with 409 if the endpoint is disabled.',
+            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds when all attempts are scheduled: a million deliveries take about a minute. The service continues if the connection is lost. Responds with 409 if the endpoint is disabled, also if that happens meanwhile: the attempts that are left are not made.',
           body: ResendInput,
           response: { 202: Resent },
           'x-errors': ['conflict', 'validation_error'],
@@ -208,6 +210,8 @@ export const ownEventRoutes =
         },
       },
       async (request, reply) => {
+        // The client disconnected while its key was looked up: 'close' has fired and would never make room.
+        if (reply.raw.destroyed) return sendJson(reply, '')
         const accountId = request.caller.account.id
         const open = streams.get(accountId) ?? 0
         if (open >= MAX_STREAMS) {
@@ -222,7 +226,7 @@ export const ownEventRoutes =
         const stream = await openEventStream(ctx, request, reply, {
           accountId,
           closing: closing.signal,
-          mayContinue: () => isStillAllowed(ctx, request, SCOPE),
+          mayContinue: async () => !(await refusalMeanwhile(ctx, request, SCOPE)),
         })
         return reply.send(stream)
       },

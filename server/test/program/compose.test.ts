@@ -67,6 +67,12 @@ describe('compose.yaml', () => {
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env')
   })
 
+  it('the service waits for a PostgreSQL that answers over TCP, as the temporary server of a first start does not', () => {
+    expect(cardstall.depends_on).toMatchObject({ postgres: { condition: 'service_healthy' } })
+    const { test } = services.postgres!.healthcheck as { test: string[] }
+    expect(test.join(' ')).toMatch(/^CMD pg_isready .*-h 127\.0\.0\.1\b/)
+  })
+
   it.each(Object.entries(services))(
     'compose.yaml limits the privileges and memory of %s',
     (name, service) => {

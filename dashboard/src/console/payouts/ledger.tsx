@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
-import { DateField, Select } from '../../ui/fields.tsx'
-import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
+import { Select } from '../../ui/fields.tsx'
+import { Filters, PeriodFilter, SearchFilter, useFilters } from '../../ui/filters.tsx'
 import type { Column } from '../../ui/table.tsx'
 import { DateTime, Missing, Money } from '../../ui/values.tsx'
 import { type LedgerEntry, useList } from '../api.ts'
@@ -41,8 +41,7 @@ export function Ledger() {
           value={filters.kind}
           onChange={(kind) => setFilters({ kind })}
         />
-        <DateField label="From" value={filters.from} onChange={(from) => setFilters({ from })} />
-        <DateField label="To" value={filters.to} onChange={(to) => setFilters({ to })} />
+        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
         <AccountFilter
           value={filters.account_id}
           onChange={(account_id) => setFilters({ account_id }, { replace: true })}

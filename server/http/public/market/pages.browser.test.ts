@@ -22,6 +22,8 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
     app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
     const shop = await app.seller({ account: { shopName: LONG_NAME, slug: 'long' } })
     await list(shop, cardItem(), gradedItem(), productItem({ description: 'x'.repeat(200) }))
+    // The card with the longest set name and number, and an amount that leaves it little room.
+    await list(shop, cardItem({ card: 'swsh9tg-TG10', price: 12_345.67 }))
     await app.seller({ account: { shopName: 'Empty', slug: 'empty' } })
   })
 

@@ -1,0 +1,26 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type BrowserApp, chromiumPath, startBrowserApp } from '../../test/browser.ts'
+
+describe.skipIf(!chromiumPath)('the API reference', () => {
+  let app: BrowserApp
+  beforeAll(async () => {
+    app = await startBrowserApp()
+  })
+
+  it('the API reference does nothing that its Content-Security-Policy blocks', async () => {
+    const page = await app.open('/docs')
+    // The browser reports a blocked eval to this event alone, not to the console.
+    await page.addInitScript(`
+      globalThis.blocked = []
+      addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
+        blocked.push(effectiveDirective + ' ' + blockedURI))
+    `)
+    await page.reload()
+    await page
+      .getByRole('heading', { name: /Cardstall/ })
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Test Request' }).first().waitFor()
+    expect(await page.evaluate('blocked')).toEqual([])
+  })
+})

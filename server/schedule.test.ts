@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest'
+import { runSchedule } from './schedule.ts'
+import { startTestApp } from './test/app.ts'
+import { insertListing } from './test/fixtures/listings.ts'
+
+/** One more than a transaction deletes. */
+const ROWS = 5_001
+
+it('a job deletes any number of expired rows, but few in one statement', async () => {
+  const app = await startTestApp()
+  const { db } = app.ctx
+  const { memberId, accountId } = await app.member()
+  const listing = await insertListing(db, accountId, app.ctx.now())
+  const hash = db`sha256(n::text::bytea)`
+  const then = db`timestamptz '2020-01-01'`
+  const backlogs = {
+    mails: db`
+      (recipient, subject, text, status, created_at)
+      select 'kanto@shops.example', '', '', 'captured', ${then}
+    `,
+    reservations: db`
+      (listing_id, cart_id, quantity, created_at, expires_at)
+      select ${listing}::bigint, n::text, 1, ${then}, ${then} + interval '1 second'
+    `,
+    idempotency_keys: db`
+      (caller, operation, key, request_hash, created_at)
+      select '', '', n::text, ${hash}, ${then}
+    `,
+    changes: db`
+      (account_id, kind, record_id, change, created_at)
+      select ${accountId}::bigint, 'order', n, 'updated', ${then}
+    `,
+    audit_entries: db`(actor, role, action, created_at) select 'operator', '', '', ${then}`,
+    member_sessions: db`
+      (member_id, token_hash, created_at, last_used_at, expires_at)
+      select ${memberId}::bigint, ${hash}, ${then}, ${then}, ${then}
+    `,
+    oauth_grants: db`
+      (member_id, client_id, client_name, audience, scopes, created_at, ends_at, expires_at)
+      select ${memberId}::bigint, '', '', '', '{}', ${then}, ${then}, ${then}
+    `,
+    oauth_steps: db`
+      (uid_hash, member_id, request, expires_at)
+      select ${hash}, ${memberId}::bigint, '{}', ${then}
+    `,
+    oauth_devices: db`
+      (device_hash, user_code_hash, client_id, audience, scopes, expires_at)
+      select ${hash}, ${hash}, '', '', '{}', ${then}
+    `,
+    oauth_clients: db`(id, name, redirect_uris, keep_until) select n::text, '', '{}', ${then}`,
+    webhook_endpoints: db`
+      (account_id, url, events, deleted_at, created_at)
+      select ${accountId}::bigint, '', '{order.created}', ${then}, ${then}
+    `,
+  }
+  await db`
+    create function limit_deleted() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from deleted) >= ${db.unsafe(`${ROWS}`)} then
+        raise 'too many rows of % in one statement', tg_table_name;
+      end if;
+      return null;
+    end $$
+  `
+  for (const [table, rows] of Object.entries(backlogs)) {
+    await db`insert into ${db(table)} ${rows} from generate_series(1, ${ROWS}::int) n`
+    await db`
+      create trigger limited after delete on ${db(table)}
+      referencing old table as deleted
+      for each statement execute function limit_deleted()
+    `
+  }
+  await runSchedule(app.ctx)
+  for (const table of Object.keys(backlogs)) {
+    const [left] = await db`select count(*)::int as count from ${db(table)}`
+    expect(left!.count, table).toBeLessThan(10)
+  }
+})
