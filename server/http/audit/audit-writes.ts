@@ -204,10 +204,11 @@ async function stateOf(ctx: Context, record: RecordRef | null): Promise<object |
   }
 }
 
+/** The object that a response contains; a list stays in its envelope, because a state is an object. */
 function dataOf(payload: unknown): object | null {
   if (typeof payload !== 'string' || payload === '') return null
   const body = JSON.parse(payload)
-  const data: unknown = body?.data === undefined ? body : body.data
+  const data: unknown = body?.data === undefined || Array.isArray(body.data) ? body : body.data
   return typeof data === 'object' ? data : null
 }
 

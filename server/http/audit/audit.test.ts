@@ -198,11 +198,13 @@ it('the entry of a write in the dashboard has its effect, also if its path names
   await member.put('/dashboard/api/settings/holiday', { payload: { on: true } })
   await member.patch('/dashboard/api/settings/shop', { payload: { time_zone: 'Europe/Berlin' } })
   await member.put('/dashboard/api/settings/holiday', { payload: { on: false } })
+  await member.post('/dashboard/api/orders/labels', { payload: { orders: [900_000] } })
   const all = await entries(`actor=member:${member.memberId}`)
   expect(all.map(({ record }: { record: string }) => record)).toEqual(
-    Array(5).fill(`account:${shop.accountId}`),
+    Array(6).fill(`account:${shop.accountId}`),
   )
   expect(all).toMatchObject([
+    { action: 'POST /dashboard/api/orders/labels', after: { data: [{ order: 900_000 }] } },
     { before: { on_holiday: true }, after: { on_holiday: false } },
     { after: { time_zone: 'Europe/Berlin' } },
     { before: { on_holiday: false }, after: { on_holiday: true } },
