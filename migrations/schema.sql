@@ -70,7 +70,8 @@ create table audit_entries (
   after jsonb,
   request_id text,
   created_at timestamp with time zone not null,
-  constraint audit_entries_pkey PRIMARY KEY (id)
+  constraint audit_entries_pkey PRIMARY KEY (id),
+  constraint audit_entries_objects CHECK (jsonb_typeof(before) = 'object'::text AND jsonb_typeof(after) = 'object'::text) NOT VALID
 );
 CREATE INDEX audit_entries_action ON public.audit_entries USING btree (action, id);
 CREATE INDEX audit_entries_actor ON public.audit_entries USING btree (actor, id);
@@ -712,7 +713,9 @@ create table photos (
   error text,
   name text collate "C",
   created_at timestamp with time zone not null,
+  account_id bigint,
   constraint photos_pkey PRIMARY KEY (id),
+  constraint photos_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint photos_attempts_check CHECK (attempts >= 0),
   constraint photos_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),
   constraint photos_listing_id_fkey FOREIGN KEY (listing_id) REFERENCES listings(id),
@@ -721,9 +724,11 @@ create table photos (
   constraint photos_position_check CHECK ("position" >= 0),
   constraint photos_status_check CHECK (status = ANY (ARRAY['waiting'::text, 'stored'::text, 'failed'::text])),
   constraint photos_stored_have_a_name CHECK ((status = 'stored'::text) = (name IS NOT NULL)),
-  constraint photos_waiting_have_a_time CHECK ((status = 'waiting'::text) = (next_attempt_at IS NOT NULL))
+  constraint photos_waiting_have_a_time CHECK ((status = 'waiting'::text) = (next_attempt_at IS NOT NULL)),
+  constraint photos_waiting_have_an_account CHECK (status <> 'waiting'::text OR account_id IS NOT NULL)
 );
 CREATE INDEX photos_due ON public.photos USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
+CREATE INDEX photos_due_of_account ON public.photos USING btree (account_id, next_attempt_at, id) WHERE (status = 'waiting'::text);
 
 create table postings (
   id bigint generated always as identity not null,

@@ -137,8 +137,10 @@ async function insert(
       select id, row_number() over (order by id) as index from created
     ),
     new_photos as (
-      insert into photos (listing_id, position, url, next_attempt_at, created_at)
-      select numbered.id, photo.position - 1, photo.url, ${at}::timestamptz, ${at}::timestamptz
+      insert into photos (listing_id, account_id, position, url, next_attempt_at, created_at)
+      select
+        numbered.id, ${accountId}, photo.position - 1, photo.url, ${at}::timestamptz,
+        ${at}::timestamptz
       from numbered
       join items using (index)
       cross join unnest(items.photo_urls) with ordinality as photo (url, position)

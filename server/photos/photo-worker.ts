@@ -27,8 +27,6 @@ function photoWork(ctx: PhotoContext): Work<ClaimedPhoto> {
   const runningByAccount = new Map<number, number>()
   const isBusy = (accountId: number) =>
     (runningByAccount.get(accountId) ?? 0) >= CONCURRENCY_PER_SELLER
-  /** Sellers at their limit when no other seller had a due photo. */
-  let onlyDue: number[] = []
 
   return {
     queue: 'photos',
@@ -36,22 +34,11 @@ function photoWork(ctx: PhotoContext): Work<ClaimedPhoto> {
 
     /** Claims one photo per call, so that the next call knows whether its seller has reached the limit. */
     async claim() {
-      const busyAccounts = [...runningByAccount.keys()].filter(isBusy)
-      const photo = await claimPhoto(ctx, busyAccounts)
-      if (!photo) {
-        onlyDue = busyAccounts
-        return []
-      }
-      if (!onlyDue.includes(photo.accountId)) onlyDue = []
+      const photo = await claimPhoto(ctx, [...runningByAccount.keys()].filter(isBusy))
+      if (!photo) return []
       runningByAccount.set(photo.accountId, (runningByAccount.get(photo.accountId) ?? 0) + 1)
       return [photo]
     },
-
-    /**
-     * A claim reads all due photos of the sellers that it excludes. If no other seller had one, the next signal or
-     * interval looks again, instead of each photo that is claimed or finished.
-     */
-    shouldPoll: () => onlyDue.length === 0 || !onlyDue.every(isBusy),
 
     async run(photo, stopping) {
       try {

@@ -31,7 +31,44 @@ export async function claimPhoto(
   ctx: Context,
   excludedAccounts: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
-  const [photo] = await ctx.db<ClaimedPhoto[]>`
+  const { db } = ctx
+  const at = ctx.now()
+  const isDue = db`
+    photos.status = 'waiting'
+    and photos.next_attempt_at <= ${at}
+    and photos.attempts < ${MAX_ATTEMPTS}
+    and (photos.leased_until is null or photos.leased_until < clock_timestamp())
+  `
+  const [photo] = await db<ClaimedPhoto[]>`
+    -- The sellers with waiting photos, then a null: a loose index scan, as in webhooks/delivery-queue.ts.
+    with recursive waiting as (
+      (
+        select account_id from photos where status = 'waiting' order by account_id limit 1
+      )
+      union all
+      select (
+        select next.account_id
+        from photos next
+        where next.status = 'waiting' and next.account_id > waiting.account_id
+        order by next.account_id
+        limit 1
+      )
+      from waiting
+      where waiting.account_id is not null
+    ),
+    longest_due as (
+      select waiting.account_id
+      from waiting
+      cross join lateral (
+        select next_attempt_at, id
+        from photos
+        where photos.account_id = waiting.account_id and ${isDue}
+        order by next_attempt_at, id
+        limit 1
+      ) first
+      where waiting.account_id <> all(${excludedAccounts}::bigint[])
+      order by first.next_attempt_at, first.id
+    )
     update photos
     set
       attempts = attempts + 1,
@@ -41,23 +78,23 @@ export async function claimPhoto(
     where
       photos.id = (
         select due.id
-        from photos due
-        join listings listing on listing.id = due.listing_id
-        where
-          due.status = 'waiting'
-          and due.next_attempt_at <= ${ctx.now()}
-          and due.attempts < ${MAX_ATTEMPTS}
-          and (due.leased_until is null or due.leased_until < clock_timestamp())
-          and listing.account_id <> all(${excludedAccounts}::bigint[])
-        order by due.next_attempt_at, due.id
+        from longest_due
+        -- Another claim may have locked the seller's first photo, or all of them.
+        cross join lateral (
+          select id
+          from photos
+          where photos.account_id = longest_due.account_id and ${isDue}
+          order by next_attempt_at, id
+          limit 1
+          for update skip locked
+        ) due
         limit 1
-        for update of due skip locked
       )
       and listings.id = photos.listing_id
     returning
       photos.id,
       listing_id as "listingId",
-      listings.account_id as "accountId",
+      photos.account_id as "accountId",
       url,
       attempts,
       listings.status = 'removed' as "listingIsRemoved"
@@ -73,12 +110,12 @@ const failInterruptedPhotos = (ctx: Context): Promise<void> =>
     const ids = await failInterrupted(tx.db, 'photos', MAX_ATTEMPTS)
     if (ids.length === 0) return
     const photos = await tx.db<{ accountId: number; listingId: number }[]>`
-      select account_id as "accountId", listing_id as "listingId"
+      select photos.account_id as "accountId", listing_id as "listingId"
       from photos
       join listings on listings.id = listing_id
       where photos.id = any(${ids}::bigint[]) and listings.status <> 'removed'
       -- Two processes that notify the same sellers lock the notices in the same order.
-      order by account_id, photos.id
+      order by photos.account_id, photos.id
     `
     for (const { accountId, listingId } of photos) {
       const facts = { listing_id: listingId, reason: INTERRUPTED }

@@ -323,7 +323,7 @@ describe('a large request', () => {
     expect(body.created).toBe(100)
     const [photos] = await app.ctx.db`
       select count(*) from photos join listings on listings.id = listing_id
-      where account_id = ${seller.accountId}
+      where photos.account_id = ${seller.accountId}
     `
     expect(photos!.count).toBe(1000)
   })
@@ -415,7 +415,7 @@ describe('items that violate a database constraint', () => {
     }
     const photos = await strict.ctx.db`
       select description from photos join listings on listings.id = listing_id
-      where account_id = ${seller.accountId} order by listing_id
+      where photos.account_id = ${seller.accountId} order by listing_id
     `
     expect(photos.map(({ description }) => description)).toEqual(['one', 'two'])
 

@@ -1,0 +1,18 @@
+-- The seller of a photo that is waiting, so that a claim finds each seller's next photo without the queues of others.
+alter table photos add column account_id bigint references accounts;
+
+update photos
+set account_id = listings.account_id
+from listings
+where photos.status = 'waiting' and listings.id = photos.listing_id;
+
+alter table photos
+add constraint photos_waiting_have_an_account check (status <> 'waiting' or account_id is not null);
+
+create index photos_due_of_account on photos (account_id, next_attempt_at, id) where status = 'waiting';
+
+-- Earlier entries can have arrays, and entries never change.
+alter table audit_entries
+add constraint audit_entries_objects check (
+  jsonb_typeof(before) = 'object' and jsonb_typeof(after) = 'object'
+) not valid;
