@@ -3,8 +3,9 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { SellerTier } from '../enums.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, changeAccount, list } from '../test/fixtures/listings.ts'
-import { SHIPS } from '../test/fixtures/orders.ts'
+import { insertSlices, SHIPS } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { recalculateTiers } from './recalculate-tiers.ts'
 
 let market: TestApp
@@ -98,6 +99,19 @@ describe('on the 1st of the month at 00:05 UTC', () => {
       expect.stringContaining('from Master to Bronze, because of'),
       expect.stringContaining('from Bronze to Master, by a decision of the marketplace.'),
     ])
+  })
+
+  it('the recalculation of tiers reads no orders of earlier months', async () => {
+    const seller = await sellerOf(300)
+    const { ctx } = market
+    await insertSlices(ctx.db, seller.accountId, Array(2_000).fill('Ash'), { from: new Date(0) })
+    await ctx.db`analyze orders`
+    await advanceTo(market, 1, NEXT_RUN)
+    const read = await inTransaction(ctx, (tx) =>
+      rowsRead(tx.db, 'orders', () => recalculateTiers(tx)),
+    )
+    expect(await seller.tierNow()).toBe('Silver')
+    expect(read).toBeLessThan(20)
   })
 
   it('two concurrent changes to the same tier are announced once', async () => {

@@ -9,6 +9,7 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
 import { jpeg } from '../test/pictures.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
 import { thumbnailUrl } from './photo.ts'
 import { startPhotoWorker } from './photo-worker.ts'
@@ -297,19 +298,11 @@ describe('a claim of a photo', () => {
     await advance(1)
     await insertListingWithPhotos(app, at('other'))
     await db`analyze photos`
-    const [photo, read] = await begin(async (db) => {
-      const rowsRead = async () => {
-        const [row] = await db<{ count: number }[]>`
-          select seq_tup_read + idx_tup_fetch as count
-          from pg_stat_xact_user_tables
-          where relname = 'photos'
-        `
-        return row!.count
-      }
-      const before = await rowsRead()
-      return [await claimPhoto({ ...app.ctx, db }, [busy]), (await rowsRead()) - before] as const
-    })
-    expect(photo).toMatchObject({ url: at('other') })
+    const read = await begin((db) =>
+      rowsRead(db, 'photos', async () => {
+        expect(await claimPhoto({ ...app.ctx, db }, [busy])).toMatchObject({ url: at('other') })
+      }),
+    )
     expect(read).toBeLessThan(20)
   })
 
