@@ -6,7 +6,7 @@ import type { Db } from '../database/sql.ts'
 import { type DisputeReason, OPEN_STATUSES } from '../enums.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Mail } from '../mail/mail.ts'
-import { mailsAbout } from '../mail/outbox.ts'
+import { eraseMails, mailsAbout } from '../mail/outbox.ts'
 import type { Order } from '../orders/order.ts'
 import { listAllOrders } from '../orders/orders.ts'
 import { type AnyShipment, shipmentsOf } from '../shipping/all-shipments.ts'
@@ -49,12 +49,11 @@ export async function eraseBuyer(
     await eraseBatch(ctx, idsOf(found.slice(at, at + BATCH)), null, erased)
   }
   // E-mails from before they had a reference to their slice.
-  const { count } = await db`
-    update mails
-    set erased = true
-    where lower(recipient) = lower(${email}) and slice_id is null and not erased
-  `
-  return { ...erased, mails: erased.mails + count, open: found.length - erased.checkouts }
+  const withoutSlice = await eraseMails(
+    ctx,
+    db`lower(recipient) = lower(${email}) and slice_id is null`,
+  )
+  return { ...erased, mails: erased.mails + withoutSlice, open: found.length - erased.checkouts }
 }
 
 /**
@@ -173,10 +172,7 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
     // The PDFs are gone, also those of a checkout that is kept because of the dispute.
     const withoutLabels = idsOf(await slicesOf(db, ids))
     const orders = idsOf(await ordersOf(db, slices))
-    // A trigger blanks recipient, text and the mail server's reply. An e-mail that has not been attempted is sent first.
-    const mails = await db`
-      update mails set erased = true where slice_id = any(${slices}::bigint[]) and not erased
-    `
+    const mails = await eraseMails({ db }, db`slice_id = any(${slices}::bigint[])`)
     const events = await db`
       update events
       set
@@ -220,12 +216,13 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
       where slice_id = any(${withoutLabels}::bigint[]) and state = 'bought'
     `
     await forgetRecipients(db, slices)
-    // Followers of the change feed have copies of the rows.
+    // Followers of the change feed have copies of the rows. They are locked by id, as everywhere (orders/locks.ts).
+    await db`select from orders where id = any(${orders}::bigint[]) order by id for no key update`
     await db`update orders set changed_at = ${now()} where id = any(${orders}::bigint[])`
     return {
       slices,
       checkouts: checkouts.length,
-      mails: mails.count,
+      mails,
       events: events.count,
       disputes: disputes.count,
       reviews: reviews.count,

@@ -1,3 +1,4 @@
+import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { type Page, readPage } from '../database/paging.ts'
@@ -143,6 +144,18 @@ export async function claimMails({ db, now }: Context, max: number): Promise<Cla
 /** Records that a mailer has handled e-mails. */
 export async function recordSuccesses({ db, now }: Context, handled: Handled[]): Promise<void> {
   await db`
+    with handled as (
+      select given.*
+      from unnest(
+        ${handled.map(({ mail }) => mail.id)}::bigint[],
+        ${handled.map(({ mail }) => mail.attempts)}::smallint[],
+        ${handled.map(({ outcome }) => outcome)}::text[]
+      ) as given (id, attempts, status)
+      join mails on mails.id = given.id
+      -- In the order of eraseMails, so that the two don't deadlock.
+      order by mails.id
+      for no key update of mails
+    )
     update mails
     set
       status = handled.status,
@@ -150,11 +163,7 @@ export async function recordSuccesses({ db, now }: Context, handled: Handled[]):
       error = null,
       next_attempt_at = null,
       leased_until = null
-    from unnest(
-      ${handled.map(({ mail }) => mail.id)}::bigint[],
-      ${handled.map(({ mail }) => mail.attempts)}::smallint[],
-      ${handled.map(({ outcome }) => outcome)}::text[]
-    ) as handled (id, attempts, status)
+    from handled
     where
       mails.id = handled.id
       and mails.attempts = handled.attempts
@@ -196,6 +205,25 @@ export async function releaseMail({ db }: Context, mail: ClaimedMail): Promise<v
 const claimStillHeld = (db: Db, { id, attempts }: ClaimedMail) => db`
   id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
 `
+
+/**
+ * Erases the e-mails that match the condition. A trigger blanks recipient, text and the mail server's reply. An e-mail
+ * that has not been attempted is sent first.
+ *
+ * @returns their number
+ */
+export async function eraseMails(
+  { db }: Pick<Context, 'db'>,
+  condition: Fragment,
+): Promise<number> {
+  const { count } = await db`
+    with wanted as (
+      select id from mails where ${condition} and not erased order by id for no key update
+    )
+    update mails set erased = true from wanted where mails.id = wanted.id
+  `
+  return count
+}
 
 /** Deletes e-mails that are older than 30 days and not waiting. */
 export const pruneMails = ({ db, now }: Context): Promise<void> =>

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { DisputeReason } from '../enums.ts'
+import { eraseMails } from '../mail/outbox.ts'
 
 export const DISPUTE_STATES = ['open', 'answered', 'resolved'] as const
 /** `open` disputes wait for the seller's answer, `answered` ones for the operator's decision. */
@@ -59,5 +60,5 @@ export async function endDispute(
   `
   if (!dispute?.hasAnswer || dispute.erasedSlice === null) return
   await db`update disputes set answer = '', photo_urls = '{}' where id = ${dispute.id}`
-  await db`update mails set erased = true where slice_id = ${dispute.erasedSlice} and not erased`
+  await eraseMails({ db }, db`slice_id = ${dispute.erasedSlice}`)
 }

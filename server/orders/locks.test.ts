@@ -2,12 +2,21 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, buy, cancel, type Line, SHIPS, sendCart, ship } from '../test/fixtures/orders.ts'
+import {
+  act,
+  BUYER,
+  buy,
+  cancel,
+  type Line,
+  SHIPS,
+  sendCart,
+  ship,
+} from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
 /** All transactions take locks in the order of locks.ts, so that they cannot deadlock. */
 
-type Table = 'listings' | 'slices' | 'orders'
+type Table = 'listings' | 'slices' | 'orders' | 'mails'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -173,4 +182,35 @@ describe('DELETE of a listing', () => {
     expect(seen).toBe(false)
     expect(response.status).toBe(204)
   })
+})
+
+describe('an erasure', () => {
+  it.each(['orders', 'mails'] as const)(
+    'an erasure locks the %s in the order of their ids',
+    async (table) => {
+      const { db } = app.ctx
+      const { orders, slice } = await ordered()
+      for (const id of orders) await cancel(app, id, { restock: false })
+      const [first, second, third] = await db<{ id: number }[]>`
+      select id from ${db(table)} where slice_id = ${slice} order by id
+    `
+      // A statement without an order finds this row last: it is stored after the others, and no index is used.
+      await db`update ${db(table)} set created_at = created_at where id = ${first!.id}`
+      const [{ name } = { name: '' }] = await db<{ name: string }[]>`
+      select current_database() as name
+    `
+      for (const scan of ['indexscan', 'bitmapscan']) {
+        await db.unsafe(`alter database ${name} set enable_${scan} = off`)
+      }
+      const { operator } = await startTestApp({ databaseUrl: app.databaseUrl })
+      const { seen, response } = await whileHeld(
+        table,
+        second!.id,
+        () => operator.post('/operator/v1/buyers/erase', { payload: { email: BUYER.email } }),
+        () => Promise.all([isFree(table, first!.id), isFree(table, third!.id)]),
+      )
+      expect(seen).toEqual([false, true])
+      expect(response.status).toBe(200)
+    },
+  )
 })

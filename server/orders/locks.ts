@@ -33,9 +33,14 @@ export async function lockSlice(
  * was shipped don't show it. The caller holds the lock of the slice.
  */
 export const markTracked = ({ db, now }: Context, sliceId: number) => db`
-  update orders
-  set changed_at = ${now()}
-  where slice_id = ${sliceId} and (status <> 'cancelled' or shipped_at is not null)
+  with tracked as (
+    select id
+    from orders
+    where slice_id = ${sliceId} and (status <> 'cancelled' or shipped_at is not null)
+    order by id
+    for no key update
+  )
+  update orders set changed_at = ${now()} from tracked where orders.id = tracked.id
 `
 
 /** Locks all rows of a slice. The caller holds the lock of the slice. */
