@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
-import { notFound, validationError } from '../errors.ts'
+import { authenticationError, notFound, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { invitationEmail } from './emails.ts'
 import { createLink } from './links.ts'
@@ -70,6 +70,16 @@ export async function removeMember(
     delete from members where id = ${memberId} and account_id = ${accountId}
   `
   if (count === 0) throw notFound('There is no such member.')
+}
+
+/**
+ * Keeps a member who is signed in from being removed until the transaction ends.
+ *
+ * @throws authentication_error if the member was removed after the request was admitted
+ */
+export async function keepMember({ db }: Pick<Context, 'db'>, memberId: number): Promise<void> {
+  const { count } = await db`select from members where id = ${memberId} for key share`
+  if (count === 0) throw authenticationError('You are no longer a member of this shop.')
 }
 
 /**

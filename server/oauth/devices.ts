@@ -4,6 +4,7 @@ import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { recordSignInEvent } from '../members/audit.ts'
+import { keepMember } from '../members/members.ts'
 import type { SignedInMember } from '../members/sessions.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
 import { COMMAND_LINE } from './clients.ts'
@@ -82,6 +83,7 @@ export function decideDevice(
 ): Promise<boolean> {
   const hashed = hashUserCode(ctx, lettersOf(userCode) ?? '')
   return inTransaction(ctx, async (tx) => {
+    await keepMember(tx, member.id)
     const [device] = await tx.db<{ audience: string }[]>`
       update oauth_devices
       set refused = ${scopes === undefined}

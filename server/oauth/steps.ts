@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { recordSignInEvent } from '../members/audit.ts'
+import { keepMember } from '../members/members.ts'
 import type { SignedInMember } from '../members/sessions.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
 import { issueCode } from './tokens.ts'
@@ -37,6 +38,7 @@ export async function createStep(
 ): Promise<string> {
   const uid = generateToken()
   await inTransaction(ctx, async ({ db }) => {
+    await keepMember({ db }, memberId)
     await db`
       insert into oauth_steps (uid_hash, member_id, request, expires_at)
       values (
@@ -91,6 +93,8 @@ export function decideStep(
   requestId: string,
 ): Promise<string | null | undefined> {
   return inTransaction(ctx, async (tx) => {
+    // Before the request, in the order in which a removal locks and deletes them.
+    await keepMember(tx, member.id)
     const [step] = await tx.db<{ request: AuthorizationRequest }[]>`
       delete from oauth_steps
       where uid_hash = decode(${hashToken(uid)}, 'hex') and member_id = ${member.id}

@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../../app.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { DatabaseUnavailable } from '../../database/unavailable.ts'
+import { SCOPES } from '../../keys/scopes.ts'
+import { removeMember } from '../../members/members.ts'
 import { findAccess } from '../../oauth/access.ts'
 import { pruneOAuth } from '../../oauth/grants.ts'
-import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
 import { form, mailedToken } from '../../test/fixtures/members.ts'
 import {
   ADDRESS,
@@ -24,6 +27,7 @@ import {
   SELLER_SERVER,
   startDevice,
 } from '../../test/fixtures/oauth.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 let app: TestApp
 let time = Date.UTC(2026, 10, 22, 9)
@@ -679,6 +683,41 @@ describe('the key of the command line', () => {
     }
     expect((await app.anyone.post('/tools/v1/key', { payload })).status).toBe(401)
   })
+})
+
+it.each([
+  [
+    'opens a request',
+    async (member: SignedInClient) => {
+      const url = authorizeUrl(await register(app))
+      return () => member.get(url)
+    },
+  ],
+  [
+    'decides a request',
+    async (member: SignedInClient) => {
+      const step = await openStep(member, await register(app))
+      return () => member.post(step, form(allowing(SCOPES)))
+    },
+  ],
+  [
+    'allows a device',
+    async (member: SignedInClient) => {
+      const { user_code } = (await startDevice(app)).body
+      return () => member.post('/device', form({ user_code, ...allowing(SCOPES) }))
+    },
+  ],
+])('a member who is removed while their browser %s gets 401', async (_, prepare) => {
+  wait()
+  const member = await app.member()
+  const send = await prepare(member)
+  let response: ReturnType<typeof send> | undefined
+  await inTransaction(app.ctx, async (tx) => {
+    await removeMember(tx, member.accountId, member.memberId)
+    response = send()
+    await untilLockWaiters(app.ctx.db)
+  })
+  expect((await response)!.status).toBe(401)
 })
 
 describe('connected programs', () => {
