@@ -57,13 +57,16 @@ export type Account = {
 export const ships = ({ shippingOptions }: Pick<Account, 'shippingOptions'>): boolean =>
   shippingOptions.some(({ enabled }) => enabled)
 
-/** Fields of an account that a request may set. `password` is its first member's and is never returned. */
+/**
+ * Fields of an account that a request may set. `passwordHash` is its first member's and is never returned: a key is derived
+ * from a password before the transaction.
+ */
 export type AccountChanges = Partial<
   Omit<
     Account,
     'id' | 'createdAt' | 'closedAt' | 'onHoliday' | 'sellerRating' | 'sellerReviews'
   > & {
-    password: string | null
+    passwordHash: string | null
   }
 >
 

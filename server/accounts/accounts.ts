@@ -6,7 +6,6 @@ import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { setFirstPassword } from '../members/members.ts'
-import { hashPassword } from '../members/password.ts'
 import {
   type Account,
   type AccountChanges,
@@ -27,13 +26,14 @@ export type NewAccount = AccountChanges & { shopName: string; email: string }
  * @throws validation_error if the e-mail address or the given slug is taken
  */
 export async function createAccount(ctx: Context, wanted: NewAccount): Promise<Account> {
-  const passwordHash = wanted.password ? await hashPassword(wanted.password) : null
   return refuseTaken(() =>
     inTransaction(ctx, async (tx) => {
       const { db, now } = tx
       const id = await insertAccount(db, { ...wanted, createdAt: now() })
       await writeShippingOptions(db, id, wanted.shippingOptions ?? [])
-      if (passwordHash) await setFirstPassword(tx, { id, email: wanted.email }, passwordHash)
+      if (wanted.passwordHash) {
+        await setFirstPassword(tx, { id, email: wanted.email }, wanted.passwordHash)
+      }
       return getAccount({ db }, id)
     }),
   )
@@ -51,7 +51,6 @@ export async function changeAccount(
   changes: Omit<AccountChanges, 'payoutVerified'>,
 ): Promise<Account> {
   if (changes.timeZone !== undefined) await requireTimeZone(ctx, changes.timeZone)
-  const passwordHash = changes.password ? await hashPassword(changes.password) : null
   return refuseTaken(() =>
     inTransaction(ctx, async (tx) => {
       const { db, signal } = tx
@@ -81,7 +80,9 @@ export async function changeAccount(
         const tiers = { before: former.sellerTier, after: changed.sellerTier }
         await sendMail(tx, tierEmail({ ...changed, ...tiers }, 'by a decision of the marketplace'))
       }
-      if (changes.password !== undefined) await setFirstPassword(tx, changed, passwordHash)
+      if (changes.passwordHash !== undefined) {
+        await setFirstPassword(tx, changed, changes.passwordHash)
+      }
       if (changes.shippingOptions) {
         await writeShippingOptions(db, id, changes.shippingOptions)
         changed.shippingOptions = changes.shippingOptions

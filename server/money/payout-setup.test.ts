@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { changeAccount } from '../accounts/accounts.ts'
+import { hashPassword } from '../members/password.ts'
 import { type SignedInClient, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, createListings, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, PARCEL, ship, shipsBy } from '../test/fixtures/orders.ts'
@@ -35,7 +36,7 @@ let holder: number | undefined
 async function passwordHolder({ ctx, member }: TestApp): Promise<number> {
   if (holder === undefined) {
     const { accountId, memberId } = await member()
-    await changeAccount(ctx, accountId, { password: PASSWORD })
+    await changeAccount(ctx, accountId, { passwordHash: await hashPassword(PASSWORD) })
     holder = memberId
   }
   return holder

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 import { hashKey } from '../keys/api-key.ts'
 import { createKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
-import { isPassword } from '../members/password.ts'
+import { hashPassword, isPassword } from '../members/password.ts'
 import { submitSetup, testBankAccount } from '../money/payout-setup.ts'
 import { getOrCreateSecret, readSecret } from './own-secrets.ts'
 
@@ -54,7 +54,7 @@ export async function demoAccess(ctx: Context): Promise<DemoAccess> {
     generate: async () => {
       const password = randomText(PASSWORD_CHARACTERS)
       const { accountId } = await readDemoMember(ctx, key)
-      await changeAccount(ctx, accountId, { password })
+      await changeAccount(ctx, accountId, { passwordHash: await hashPassword(password) })
       return password
     },
   })

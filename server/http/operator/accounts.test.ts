@@ -252,6 +252,23 @@ describe('the account id in the path', () => {
 })
 
 describe('PATCH /operator/v1/accounts/{id}', () => {
+  it('changes of passwords hold no connection while they derive keys, so that other changes pass them', async () => {
+    const ids = await Promise.all(
+      Array.from({ length: 20 }, async () => (await create(newAccount())).body.data.id),
+    )
+    let done = 0
+    const changes = ids.map(async (id) => {
+      const payload = { password: 'starmie-starmie' }
+      const { status } = await app.operator.patch(`${ACCOUNTS}/${id}`, { payload })
+      done++
+      return status
+    })
+    const other = await app.operator.patch(`${ACCOUNTS}/${ids[0]}`, { payload: { rating: 4 } })
+    expect(other.status).toBe(200)
+    expect(done).toBeLessThan(6)
+    expect(await Promise.all(changes)).toEqual(Array(20).fill(200))
+  })
+
   it('concurrent changes of the password of an account without members all succeed', async () => {
     const { id } = (await create(newAccount())).body.data
     const change = (n: number) =>

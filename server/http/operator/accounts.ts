@@ -1,8 +1,10 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
 import { closeAccount } from '../../back-office/close-account.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
+import { hashPassword } from '../../members/password.ts'
 import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
@@ -25,12 +27,27 @@ const MAX_IDS = 100
 
 const params = Type.Object({ id: PathId('The account') })
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The stored form of the password in the body; null if it is null. */
+    passwordHash: string | null | undefined
+  }
+}
+
+/** Derives the key of a password before the audit log begins the transaction of the request. */
+async function derivePassword(request: FastifyRequest): Promise<void> {
+  const { password } = request.body as { password?: string | null }
+  request.passwordHash = password && (await hashPassword(password))
+}
+
 export const accountRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    app.decorateRequest('passwordHash')
     app.post(
       '/accounts',
       {
+        preHandler: derivePassword,
         schema: {
           operationId: 'createAccount',
           summary: 'Open an account',
@@ -44,7 +61,8 @@ export const accountRoutes =
         },
       },
       async (request, reply) => {
-        const changes = accountChanges(request.body)
+        const { passwordHash } = request
+        const changes = { ...accountChanges(request.body), passwordHash }
         const { shop_name: shopName, email } = request.body
         const response = await once(
           ctx,
@@ -115,6 +133,7 @@ export const accountRoutes =
       '/accounts/:id',
       {
         preValidation: accountExists(ctx),
+        preHandler: derivePassword,
         schema: {
           operationId: 'changeAccount',
           summary: 'Change an account',
@@ -127,8 +146,8 @@ export const accountRoutes =
           'x-errors': ['validation_error'],
         },
       },
-      async ({ params, body }) => {
-        const { payoutVerified, ...changes } = accountChanges(body)
+      async ({ params, body, passwordHash }) => {
+        const { payoutVerified, ...changes } = { ...accountChanges(body), passwordHash }
         const account =
           payoutVerified === undefined
             ? await changeAccount(ctx, params.id, changes)

@@ -221,13 +221,12 @@ export function shippingOptions(options: Static<typeof ShippingOptionsInput>): S
   }))
 }
 
-/** Maps the fields of a request to the domain's names. An absent field stays undefined. */
+/** Maps the fields of a request, except the password, to the domain's names. An absent field stays undefined. */
 export function accountChanges(body: Static<typeof AccountPatch>): AccountChanges {
   return {
     shopName: body.shop_name,
     slug: body.slug,
     email: body.email,
-    password: body.password,
     business: body.business,
     sellerTier: body.seller_tier,
     payoutVerified: body.payout_verified,
