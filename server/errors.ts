@@ -35,6 +35,8 @@ export class ApiError extends Error {
   readonly status: number
   readonly fields: Record<string, unknown> | undefined
   readonly headers: Record<string, string>
+  /** Whether a part of the write was committed before, which the audit log has to show. */
+  isPartial = false
 
   constructor(
     type: ErrorType,
@@ -50,6 +52,16 @@ export class ApiError extends Error {
     this.status = ERROR_TYPES[type]
     this.fields = more.fields
     this.headers = more.headers ?? {}
+  }
+}
+
+/** Does the rest of a write after its first transaction. An error of the catalogue is marked as partial. */
+export async function afterFirstCommit<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ApiError) error.isPartial = true
+    throw error
   }
 }
 

@@ -54,6 +54,9 @@ export async function recordAudits(
   `
 }
 
+/** The notes of actions that this process carries out. */
+const running = new Set<number>()
+
 /**
  * Notes an action of several transactions before its first one, so that a crash cannot hide it.
  *
@@ -73,18 +76,34 @@ export async function beginAudit(
     )
     returning id
   `
+  running.add(begun.id)
   return begun.id
 }
 
 /** Replaces the note of `beginAudit` with the entry, or removes it after an action that failed. */
-export const endAudit = (ctx: Context, id: number, entry?: NewAuditEntry): Promise<void> =>
-  inTransaction(ctx, async (tx) => {
+export async function endAudit(ctx: Context, id: number, entry?: NewAuditEntry): Promise<void> {
+  abandonAudit(id)
+  await inTransaction(ctx, async (tx) => {
     await tx.db`delete from unfinished_audit_entries where id = ${id}`
     if (entry) await recordAudit(tx, entry)
   })
+}
 
-/** Writes the entries of actions that began an hour ago, in real time, and that a crash must have interrupted. */
+/** Leaves the note of an action whose outcome is unknown: it becomes an entry an hour later. */
+export const abandonAudit = (id: number): void => {
+  running.delete(id)
+}
+
+/**
+ * Writes the entries of actions that a crash has interrupted: no process has carried them out for an hour, in real time.
+ * Each process runs this several times an hour, and renews the notes of its own actions before.
+ */
 export async function recordInterrupted({ db }: Context): Promise<void> {
+  await db`
+    update unfinished_audit_entries
+    set begun_at = now()
+    where id = any(${[...running]}::bigint[])
+  `
   await db`
     with interrupted as (
       delete from unfinished_audit_entries

@@ -3,7 +3,7 @@ import { getAccount } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { OPEN_STATUSES } from '../enums.ts'
-import { conflict } from '../errors.ts'
+import { afterFirstCommit, conflict } from '../errors.ts'
 import { removeListings } from '../listings/remove-listings.ts'
 import { endGrantsOfAccount } from '../oauth/grants.ts'
 import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
@@ -22,11 +22,13 @@ export async function closeAccount(ctx: Context, id: number): Promise<Account> {
   await getAccount(ctx, id)
   await requireSettled(ctx, id)
   await removeAllListings(ctx, id)
-  await lockOut(ctx, id)
-  // Requests that were admitted before may still list cards.
-  await refuseListings(ctx, id)
-  await removeAllListings(ctx, id)
-  return lockOut(ctx, id)
+  return afterFirstCommit(async () => {
+    await lockOut(ctx, id)
+    // Requests that were admitted before may still list cards.
+    await refuseListings(ctx, id)
+    await removeAllListings(ctx, id)
+    return lockOut(ctx, id)
+  })
 }
 
 const lockOut = (ctx: Context, id: number): Promise<Account> =>

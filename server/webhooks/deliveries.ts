@@ -4,7 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
-import { conflict } from '../errors.ts'
+import { afterFirstCommit, conflict } from '../errors.ts'
 import { endOfSecond, storableTime } from '../time/storable-time.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
@@ -108,12 +108,14 @@ export async function resendDeliveries(
 ): Promise<number> {
   let resent = 0
   for (let lastId = 0, isMore = true; isMore; ) {
-    const { missed, count } = await inTransaction(ctx, async (tx) => {
-      const { disabledAt } = await requireEndpoint(tx, accountId, endpointId)
-      if (disabledAt) throw endpointIsInactive()
-      const missed = await lockMissed(tx, endpointId, span, lastId, batchRows)
-      return { missed, count: await resendLocked(tx, endpointId, missed) }
-    })
+    const resendBatch = () =>
+      inTransaction(ctx, async (tx) => {
+        const { disabledAt } = await requireEndpoint(tx, accountId, endpointId)
+        if (disabledAt) throw endpointIsInactive()
+        const missed = await lockMissed(tx, endpointId, span, lastId, batchRows)
+        return { missed, count: await resendLocked(tx, endpointId, missed) }
+      })
+    const { missed, count } = await (resent > 0 ? afterFirstCommit(resendBatch) : resendBatch())
     resent += count
     lastId = missed.at(-1)?.id ?? lastId
     isMore = missed.length === batchRows

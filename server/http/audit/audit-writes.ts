@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import {
+  abandonAudit,
   beginAudit,
   endAudit,
   type NewAuditEntry,
@@ -63,6 +64,8 @@ type Audited = {
   noteId: number | undefined
   /** Whether a shared transaction has written the entry. */
   isRecorded: boolean
+  /** Whether the write was refused after a part of it was committed. */
+  isPartial: boolean
 }
 
 /**
@@ -88,6 +91,7 @@ export const auditWrites =
         before: null,
         noteId: undefined,
         isRecorded: false,
+        isPartial: false,
       }
       if (
         typeof mode === 'object' &&
@@ -131,7 +135,7 @@ export const auditWrites =
 
     /** Writes the entry and commits, before the response is sent. */
     const end = async (
-      { transaction, record, before, noteId, isRecorded }: Audited,
+      { transaction, record, before, noteId, isRecorded, isPartial }: Audited,
       request: FastifyRequest,
       { statusCode }: FastifyReply,
       payload: unknown,
@@ -139,10 +143,13 @@ export const auditWrites =
       if (isRecorded) return
       const isRefused = statusCode >= 400
       // The response to an import that broke off has the numbers of saved records in addition to the error.
-      const isPartial = isRefused && noteId !== undefined && hasData(payload)
-      if ((isRefused && !isPartial) || transaction?.isRepeated) {
+      const hasReport = isRefused && noteId !== undefined && hasData(payload)
+      if ((isRefused && !hasReport) || transaction?.isRepeated) {
+        const name = record?.name ?? null
+        const partial = { ...by(request), record: name, before, after: { interrupted: true } }
         // After a server error, a part of the write may be done: its note becomes an entry later.
-        if (noteId !== undefined && statusCode < 500) await endAudit(ctx, noteId)
+        if (noteId !== undefined && statusCode >= 500) abandonAudit(noteId)
+        else if (noteId !== undefined) await endAudit(ctx, noteId, isPartial ? partial : undefined)
         await (isRefused ? transaction?.rollBack() : transaction?.commit())
         return
       }
@@ -188,6 +195,17 @@ export const auditWrites =
       request.audited = undefined
       if (audited) await end(audited, request, reply, payload)
       return payload
+    }
+    const { handler } = route
+    if (mode === 'begun and ended') {
+      route.handler = async function (request, reply) {
+        try {
+          return await handler.call(this, request, reply)
+        } catch (error) {
+          request.audited!.isPartial = error instanceof ApiError && error.isPartial
+          throw error
+        }
+      }
     }
     route.preHandler = [route.preHandler ?? [], before].flat()
     route.onSend = [after, route.onSend ?? []].flat()

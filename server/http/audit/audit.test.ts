@@ -1,8 +1,10 @@
 import { beforeAll, expect, it } from 'vitest'
+import { recordInterrupted } from '../../audit/record.ts'
 import { runSchedule } from '../../schedule.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
-import { act, buy, openShop, ship } from '../../test/fixtures/orders.ts'
+import { act, buy, insertSlices, openShop, ship } from '../../test/fixtures/orders.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 let app: TestApp
 let shop: Awaited<ReturnType<typeof openShop>>
@@ -150,6 +152,43 @@ it('a write of several transactions that ended without an entry has one an hour 
   const all = await entries('action=advanceClock')
   expect(all).toHaveLength(before + 2)
   expect(all[0]).toMatchObject({ actor: 'operator', role: 'root', after: { interrupted: true } })
+})
+
+it('an action that still runs after an hour has one entry, which its end writes', async () => {
+  const { db } = app.ctx
+  const seller = await app.seller()
+  const [id] = await list(seller, cardItem())
+  const { closing } = await app.ctx.begin(async (tx) => {
+    await tx`select from listings where id = ${id!} for update`
+    const closing = app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
+    await untilLockWaiters(db)
+    await db`update unfinished_audit_entries set begun_at = begun_at - interval '61 minutes'`
+    await recordInterrupted(app.ctx)
+    return { closing }
+  })
+  expect((await closing).status).toBe(200)
+  expect(await entries(`record=account:${seller.accountId}`)).toMatchObject([
+    { action: 'closeAccount', after: { api_access: 'disabled' } },
+  ])
+})
+
+it('the closing of an account that is refused midway is recorded as interrupted', async () => {
+  const { db } = app.ctx
+  const seller = await app.seller()
+  const [id] = await list(seller, cardItem())
+  const { closing } = await app.ctx.begin(async (tx) => {
+    await tx`select from listings where id = ${id!} for update`
+    const closing = app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
+    await untilLockWaiters(db)
+    await insertSlices(tx, seller.accountId, ['Ash'], { status: 'pending' })
+    return { closing }
+  })
+  expect((await closing).status).toBe(409)
+  const again = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
+  expect(again.status).toBe(409)
+  expect(await entries(`record=account:${seller.accountId}`)).toMatchObject([
+    { action: 'closeAccount', after: { interrupted: true } },
+  ])
 })
 
 it('a request that is repeated with its Idempotency-Key has one entry', async () => {

@@ -5,6 +5,7 @@ import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 
@@ -257,19 +258,51 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     expect(hook.arrived).toEqual([])
   })
 
-  it('a request to resend commits each thousand deliveries, and is in the audit log once', async () => {
+  /** Two batches of a bulk resend. */
+  const missMany = async () => {
     const data = { order_id: 1, cancelled_by: 'buyer' as const }
     const event = { accountId: seller.accountId, event: 'order.cancelled' as const, data }
     await recordEvents(app.ctx, Array(1_001).fill(event))
     const { db } = app.ctx
     await db`delete from delivery_queue where endpoint_id = ${id}`
     await db`update deliveries set status = 'failed' where endpoint_id = ${id}`
+  }
+
+  it('a request to resend commits each thousand deliveries, and is in the audit log once', async () => {
+    const { db } = app.ctx
+    await missMany()
     expect((await resend(ALL_TIME)).body.data.deliveries).toBe(1_001)
     expect(await transactionsOfResends()).toBe(2)
     const { body } = await app.operator.get(`/operator/v1/audit?record=endpoint:${id}`)
     expect(body.data).toMatchObject([{ action: 'resendDeliveries', record: `endpoint:${id}` }])
     expect(await db`select from unfinished_audit_entries`).toHaveLength(0)
     await db`delete from delivery_queue where endpoint_id = ${id}`
+  })
+
+  it('a bulk resend that ends with a 409 after its first batch is in the audit log as interrupted, one that is refused at once is not', async () => {
+    const { db } = app.ctx
+    await missMany()
+    const interrupted = await app.ctx.begin(async (tx) => {
+      // The first batch waits for this row.
+      await tx`
+        insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
+        select id, event_id, endpoint_id, now()
+        from deliveries
+        where endpoint_id = ${id}
+        order by id
+        limit 1
+      `
+      const resending = resend(ALL_TIME)
+      await untilLockWaiters(db)
+      await db`update webhook_endpoints set disabled_at = now() where id = ${id}`
+      await tx`delete from delivery_queue where endpoint_id = ${id}`
+      return { resending }
+    })
+    expect((await interrupted.resending).status).toBe(409)
+    expect((await resend(ALL_TIME)).status).toBe(409)
+    const { body } = await app.operator.get(`/operator/v1/audit?record=endpoint:${id}`)
+    expect(body.data).toMatchObject([{ action: 'resendDeliveries', after: { interrupted: true } }])
+    expect(await db`select from unfinished_audit_entries`).toHaveLength(0)
   })
 
   it('a bulk resend affects its endpoint only', async () => {
