@@ -109,6 +109,16 @@ it('no listing of a closed account is on sale, however many requests of two serv
   }
 })
 
+it('a closed account that opens again has no notices from before', async () => {
+  const seller = await app.seller()
+  await app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys/${seller.keyId}/rotate`)
+  const notices = async () =>
+    (await (await app.member(seller.accountId)).get('/dashboard/api/notices')).body.data
+  expect(await notices()).toMatchObject([{ kind: 'key_rotated' }])
+  expect((await close(app, seller.accountId)).status).toBe(200)
+  expect(await notices()).toEqual([])
+})
+
 it('a closed account lists cards again after the operator has enabled its API access or given it a member', async () => {
   const seller = await app.seller()
   const closedAt = async () =>

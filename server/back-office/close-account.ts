@@ -43,6 +43,8 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
     `
     for (const endpoint of await listEndpoints(tx, id)) await removeEndpoint(tx, id, endpoint.id)
     await endGrantsOfAccount(tx, id)
+    // They are about keys and listings that are gone.
+    await db`delete from notices where account_id = ${id}`
     // Their sessions are deleted with them.
     await db`delete from members where account_id = ${id}`
     await signal('keys')
