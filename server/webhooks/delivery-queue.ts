@@ -367,8 +367,8 @@ const claimStillHeld = (db: Db, ours: Fragment) => db`
   q.delivery_id + 0 = ${ours}.id and q.claim_id = ${ours}.claim_id and q.leased_until is not null
 `
 
-/** Deliveries that the transaction which disables or deletes an endpoint skips: it must end within its time limit. */
-const MAX_SKIPPED = 5_000
+/** Deliveries that a transaction which disables, deletes or enables an endpoint skips: it must end within its time limit. */
+export const MAX_SKIPPED = 5_000
 
 /**
  * Skips pending deliveries of an endpoint, in the transaction that disables or deletes it. Signals the workers to return

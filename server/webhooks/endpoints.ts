@@ -2,9 +2,9 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
-import { validationError } from '../errors.ts'
+import { conflict, validationError } from '../errors.ts'
 import { withdrawNotice } from '../notices/notices.ts'
-import { skipPending } from './delivery-queue.ts'
+import { MAX_SKIPPED, skipPending } from './delivery-queue.ts'
 import { type Endpoint, endpointNotFound, MAX_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'
 
@@ -131,13 +131,25 @@ export async function rotateSecret(
 }
 
 /**
- * Enables an endpoint and resets its failure count (§3.4). An active endpoint stays active.
+ * Enables an endpoint and resets its failure count (§3.4). Skips pending deliveries that are left from before it was
+ * disabled. An active endpoint stays active.
  *
- * @throws not_found unless the endpoint is the account's
+ * @throws not_found unless the endpoint is the account's, conflict while a long queue is being skipped
  */
 export function enableEndpoint(ctx: Context, accountId: number, id: number): Promise<Endpoint> {
   return inTransaction(ctx, async (tx) => {
     const { db } = tx
+    const [locked] = await db<{ isDisabled: boolean }[]>`
+      select disabled_at is not null as "isDisabled"
+      from webhook_endpoints
+      where id = ${id} and account_id = ${accountId} and deleted_at is null
+      for no key update
+    `
+    if (locked?.isDisabled && (await skipPending(tx, id)) === MAX_SKIPPED) {
+      throw conflict(
+        'The endpoint’s pending deliveries are still being skipped. Try again shortly.',
+      )
+    }
     const [endpoint] = await db<Endpoint[]>`
       update webhook_endpoints
       set consecutive_failures = 0, disabled_at = null

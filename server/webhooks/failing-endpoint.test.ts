@@ -380,9 +380,10 @@ describe('an endpoint with a long queue', () => {
     expect([await number('skipped'), await number('pending')]).toEqual([MANY, 0])
   })
 
-  it('pending deliveries that are left when their endpoint is enabled again stay pending', async () => {
+  /** Disables the endpoint while it has this many times MANY pending deliveries. */
+  const disableWithQueue = async (times: number) => {
     await fail(9)
-    await queueMany()
+    for (let i = 0; i < times; i++) await queueMany()
     await sendSampleEvent(app, seller.accountId)
     await app.ctx.db`
       update delivery_queue set tries = 4, first_attempt_at = next_attempt_at - interval '6 hours'
@@ -390,11 +391,29 @@ describe('an endpoint with a long queue', () => {
     `
     await app.runDeliveries()
     expect(await seen()).toMatchObject({ active: false })
-    expect([await number('skipped'), await number('pending')]).toEqual([MANY - 1, 1])
-    await app.operator.post(
-      `/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`,
-    )
-    await skipUnwanted(app.ctx)
+    expect([await number('skipped'), await number('pending')]).toEqual([
+      5_000,
+      times * MANY - 5_000,
+    ])
+  }
+  const enable = () =>
+    app.operator.post(`/operator/v1/accounts/${seller.accountId}/webhooks/${endpoint.id}/enable`)
+
+  it('pending deliveries that are left when their endpoint is enabled again are skipped', async () => {
+    await disableWithQueue(1)
+    expect((await enable()).status).toBe(200)
+    expect([await number('skipped'), await number('pending')]).toEqual([MANY, 0])
+    await sendSampleEvent(app, seller.accountId)
+    expect((await enable()).status).toBe(200)
     expect(await number('pending')).toBe(1)
+  })
+
+  it('an endpoint cannot be enabled while a job still skips thousands of its deliveries', async () => {
+    await disableWithQueue(2)
+    expect((await enable()).body.error).toMatchObject({ type: 'conflict' })
+    expect(await seen()).toMatchObject({ active: false })
+    await skipUnwanted(app.ctx)
+    expect((await enable()).status).toBe(200)
+    expect(await number('pending')).toBe(0)
   })
 })

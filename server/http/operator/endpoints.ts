@@ -44,10 +44,11 @@ export const endpointRoutes =
           operationId: 'enableEndpoint',
           summary: 'Enable a webhook endpoint again',
           description:
-            'Makes the endpoint active and resets its count of failures, also if it is active already. Deliveries that were skipped meanwhile stay skipped until you resend them.',
+            'Makes the endpoint active and resets its count of failures, also if it is active already. Deliveries that were skipped meanwhile stay skipped until you resend them. Responds with 409 while the service still skips a long queue of deliveries that were pending: try again some seconds later.',
           tags: ['Webhooks'],
           params: accountAndEndpoint,
           response: { 200: Data(EndpointSchema, 'The endpoint after the change') },
+          'x-errors': ['conflict'],
           'x-example': { data: exampleEndpoint },
         },
       },
