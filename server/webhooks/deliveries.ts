@@ -22,7 +22,7 @@ const DAYS = 24 * 60 * 60 * 1000
 export function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
   return inTransaction(ctx, async (tx) => {
     const { db, now, signal } = tx
-    await requireActiveEndpoint(tx, id)
+    await lockResends(tx, await requireActiveEndpoint(tx, id), 'shared')
     await db`
       insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
       select id, event_id, endpoint_id, ${now()}::timestamptz
@@ -76,16 +76,33 @@ export function sendTestEvent(
   })
 }
 
-/** @throws not_found without such a delivery, conflict if its endpoint is disabled or deleted */
-async function requireActiveEndpoint({ db }: Context, deliveryId: number): Promise<void> {
-  const [endpoint] = await db<{ isActive: boolean }[]>`
-    select w.disabled_at is null and w.deleted_at is null as "isActive"
+/** The endpoint of a delivery. @throws not_found without such a delivery, conflict if its endpoint is disabled or deleted */
+async function requireActiveEndpoint({ db }: Context, deliveryId: number): Promise<number> {
+  const [endpoint] = await db<{ id: number; isActive: boolean }[]>`
+    select w.id, w.disabled_at is null and w.deleted_at is null as "isActive"
     from deliveries
     join webhook_endpoints w on w.id = endpoint_id
     where deliveries.id = ${deliveryId} and ${isKept(db)}
   `
   if (!endpoint) throw deliveryNotFound()
   if (!endpoint.isActive) throw endpointIsInactive()
+  return endpoint.id
+}
+
+/**
+ * Locks the resends of an endpoint until the transaction ends. A bulk resend locks deliveries and then writes to the
+ * queue; a single one does so in the order of `recordOutcomes`, so the two must not run at the same time.
+ */
+async function lockResends(
+  { db }: Context,
+  endpointId: number,
+  mode: 'shared' | 'exclusive',
+): Promise<void> {
+  const key = db`hashtextextended('resends', ${endpointId})`
+  await db`
+    select
+      ${mode === 'shared' ? db`pg_advisory_xact_lock_shared(${key})` : db`pg_advisory_xact_lock(${key})`}
+  `
 }
 
 /** Deliveries that one transaction resends. Outcomes of their attempts wait for it. */
@@ -112,6 +129,7 @@ export async function resendDeliveries(
       inTransaction(ctx, async (tx) => {
         const { disabledAt } = await requireEndpoint(tx, accountId, endpointId)
         if (disabledAt) throw endpointIsInactive()
+        await lockResends(tx, endpointId, 'exclusive')
         const missed = await lockMissed(tx, endpointId, span, lastId, batchRows)
         return { missed, count: await resendLocked(tx, endpointId, missed) }
       })

@@ -258,6 +258,30 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
     expect(hook.arrived).toEqual([])
   })
 
+  it('deliveries can be resent while a bulk resend of their endpoint has locked them', async () => {
+    await makeFail(3)
+    const [last, middle, first] = await deliveriesOf()
+    const { bulk, singles } = await app.ctx.begin(async (tx) => {
+      // The bulk resend waits for this row, which is deleted in the end, with all deliveries locked.
+      await tx`
+        insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
+        select id, event_id, endpoint_id, now() from deliveries where id = ${middle.id}
+      `
+      const bulk = resend(ALL_TIME)
+      await untilLockWaiters(app.ctx.db)
+      const singles = [first, last].map(({ id }) =>
+        app.operator.post(`/operator/v1/deliveries/${id}/resend`),
+      )
+      await untilLockWaiters(app.ctx.db, 3)
+      await tx`delete from delivery_queue where delivery_id = ${middle.id}`
+      return { bulk, singles }
+    })
+    const responses = await Promise.all([bulk, ...singles])
+    expect(responses.map(({ status }) => status)).toEqual([202, 202, 202])
+    await app.runDeliveries()
+    expect(hook.arrived).toHaveLength(3)
+  })
+
   /** Two batches of a bulk resend. */
   const missMany = async () => {
     const data = { order_id: 1, cancelled_by: 'buyer' as const }
