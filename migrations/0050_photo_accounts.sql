@@ -16,3 +16,14 @@ alter table audit_entries
 add constraint audit_entries_objects check (
   jsonb_typeof(before) = 'object' and jsonb_typeof(after) = 'object'
 ) not valid;
+
+-- Names that an earlier version accepted, although no day can be computed in them.
+update accounts
+set time_zone = 'UTC'
+where
+  time_zone ilike 'SystemV/%'
+  or upper(time_zone) in (
+    'US/PACIFIC-NEW', 'CANADA/EAST-SASKATCHEWAN', 'ACT', 'AET', 'AGT', 'ART', 'AST', 'BET', 'BST',
+    'CAT', 'CNT', 'CST', 'CTT', 'EAT', 'ECT', 'IET', 'IST', 'JST', 'MIT', 'NET', 'NST', 'PLT', 'PNT',
+    'PRT', 'PST', 'SST', 'VST'
+  );

@@ -52,6 +52,17 @@ describe('the sales of a period', () => {
     expect(await of('2026-10-24', '2026-10-26')).toEqual([100, 1_400, 1_600])
   })
 
+  it('the days are those of the runtime, also for a zone that PostgreSQL does not know or takes for another', async () => {
+    const shop = await openShop(app)
+    await sellAt(shop, '2026-03-07T10:59:59Z', 1)
+    await sellAt(shop, '2026-03-07T11:00:00Z', 2)
+    await sellAt(shop, '2026-03-08T10:59:59Z', 4)
+    const period = { from: '2026-03-07', to: '2026-03-08' }
+    // In PostgreSQL, this is 13 hours behind.
+    const { days } = await salesOf(app.ctx, shop.accountId, '+13:00', period)
+    expect(days.map(({ merchandiseCents }) => merchandiseCents)).toEqual([100, 600])
+  })
+
   it('a cancelled order doesn’t count, and the seller’s share is less the commission', async () => {
     const shop = await openShop(app)
     await sellAt(shop, '2026-03-01T12:00:00Z', 10)

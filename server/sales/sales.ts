@@ -44,43 +44,42 @@ export async function salesOf(
   if (days > MAX_DAYS) {
     throw validationError({ from: [`The period must not be longer than ${MAX_DAYS} days.`] })
   }
+  const dates = Array.from({ length: days }, (_, day) => dateOf(toMs - (days - 1 - day) * DAY_MS))
+  // Computed here, because PostgreSQL doesn't know every zone of the runtime.
+  const starts = dates.map((date) => startOfDay(date, timeZone).toISOString())
+  const end = startOfDay(to, timeZone, 1)
   const rows = await db<SalesDay[]>`
-    with period as (
+    with sold as (
       select
-        ${from}::date as first,
-        ${to}::date as last,
-        ${startOfDay(from, timeZone)}::timestamptz as starts,
-        ${startOfDay(to, timeZone, 1)}::timestamptz as ends
-    ),
-    sold as (
-      select
-        (created_at at time zone ${timeZone}::text)::date as day,
+        width_bucket(created_at, ${starts}::timestamptz[]) as day,
         count(*) as orders,
         sum(price_cents::bigint * quantity) as merchandise,
         sum(price_cents::bigint * quantity - commission_cents) as net
-      from orders, period
+      from orders
       where
         account_id = ${accountId}
-        and created_at >= starts and created_at < ends
+        and created_at >= ${starts[0]!}::timestamptz and created_at < ${end}::timestamptz
         and status <> 'cancelled'
       group by day
     ),
     paid as (
-      select (sent_at at time zone ${timeZone}::text)::date as day, sum(amount_cents) as cents
-      from payouts, period
+      select
+        width_bucket(sent_at, ${starts}::timestamptz[]) as day,
+        sum(amount_cents) as cents
+      from payouts
       where
         account_id = ${accountId}
-        and sent_at >= starts and sent_at < ends
+        and sent_at >= ${starts[0]!}::timestamptz and sent_at < ${end}::timestamptz
         and state in ('sent', 'paid')
       group by day
     )
     select
-      to_char(day, 'YYYY-MM-DD') as date,
+      date,
       coalesce(orders, 0) as orders,
       coalesce(merchandise, 0)::bigint as "merchandiseCents",
       coalesce(net, 0)::bigint as "sellerNetCents",
       coalesce(cents, 0)::bigint as "paidOutCents"
-    from (select generate_series(first, last, interval '1 day')::date as day from period) days
+    from unnest(${dates}::text[]) with ordinality as days (date, day)
     left join sold using (day)
     left join paid using (day)
     order by day

@@ -73,7 +73,7 @@ describe('the settings of a shop', () => {
   )
 
   it.each(['US/Pacific-New', 'SystemV/EST5', 'CET'])(
-    'the time zone %j is refused, because PostgreSQL does not know it or means another one',
+    'the time zone %j is refused, because no day can be computed in it or it is an abbreviation',
     async (zone) => {
       const member = await app.member()
       const { status } = await member.patch(`${SETTINGS}/shop`, { payload: { time_zone: zone } })
