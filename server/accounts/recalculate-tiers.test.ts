@@ -101,6 +101,17 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     ])
   })
 
+  it('the seller of a closed account gets no e-mail about its tier', async () => {
+    const { accountId } = await sellerOf(0, 'Gold')
+    const closed = await market.operator.post(`/operator/v1/accounts/${accountId}/close`)
+    expect(closed.status).toBe(200)
+    await advanceTo(market, 1, NEXT_RUN)
+    await recalculateTiers(market.ctx)
+    expect((await market.operator.get('/operator/v1/sandbox/mail')).body.data).toEqual([])
+    const { body } = await market.operator.get(`/operator/v1/accounts/${accountId}`)
+    expect(body.data.seller_tier).toBe('Bronze')
+  })
+
   it('the recalculation of tiers reads no orders of earlier months', async () => {
     const seller = await sellerOf(300)
     const { ctx } = market

@@ -28,7 +28,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
     const from = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - 1, 1))
     const [bronze, silver, gold, diamond, master] = SELLER_TIERS
     const [, toSilver, toGold, toDiamond, toMaster] = ctx.config.tierThresholds
-    const changed = await db<Changed[]>`
+    const changed = await db<(Changed & { isClosed: boolean })[]>`
       update accounts
       set seller_tier = earned.tier
       from (
@@ -57,12 +57,15 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       ) earned
       where accounts.id = earned.id and accounts.seller_tier <> earned.tier
       returning
-        shop_name as "shopName", email, earned.before, seller_tier as after
+        shop_name as "shopName", email, earned.before, seller_tier as after,
+        closed_at is not null as "isClosed"
     `
     if (changed.length === 0) return
     await sendMails(
       tx,
-      changed.map((seller) => tierEmail(seller, BECAUSE_OF_SALES)),
+      changed
+        .filter(({ isClosed }) => !isClosed)
+        .map((seller) => tierEmail(seller, BECAUSE_OF_SALES)),
     )
     await tx.signal('keys')
   })
