@@ -12,8 +12,8 @@ import { rootOf } from '../../page.ts'
 import { type MarketPage, sendMarketPage } from './layout.ts'
 import type { OfferlessPages } from './offerless-pages.ts'
 import { filterForm, offersTable, sellerCell } from './offers-table.ts'
-import { count, day, grid, pageLinks, picture, tile, withEdition } from './parts.ts'
-import { marketQuery, PER_PAGE, pageOf } from './query.ts'
+import { count, day, grid, pageLinks, parametersOf, picture, tile, withEdition } from './parts.ts'
+import { marketQuery, PER_PAGE, pageOf, pageParameter } from './query.ts'
 import { productData } from './structured-data.ts'
 
 const MAX_OTHERS = 12
@@ -73,7 +73,15 @@ ${grid(same.map((other) => cardTile(other, root)))}</section>`
       const card = catalog.cardsById.get(id) ?? findCard(catalog, id, narrowing)
       const root = rootOf(request)
       if (card.id !== id) {
-        return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}`, 301)
+        // A language that has selected the card among several isn't that of its offers.
+        const isSpent = (catalog.cardsByFriendlyId.get(id)?.length ?? 0) > 1
+        const parameters = parametersOf({
+          ...query.filters,
+          ...(isSpent && { language: undefined }),
+          page: pageParameter(query.page),
+        })
+        // Not permanent: an import can give the friendly id another meaning.
+        return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}${parameters}`, 302)
       }
       const item = { cardId: card.id, productSlug: null } as const
       const offers = await offersSection(ctx, item, query, root)

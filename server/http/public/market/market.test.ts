@@ -88,12 +88,25 @@ describe('the pages behind the urls of the API', () => {
 
   it('a friendly id leads to the page of its card, and an unknown or ambiguous one to a page that says so', async () => {
     const { status, headers } = await open('/cards/obf_125')
-    expect([status, headers.location]).toEqual([301, '../cards/sv3-125'])
+    expect([status, headers.location]).toEqual([302, '../cards/sv3-125'])
     const unknown = await open('/cards/nothing-1')
     expect([unknown.status, unknown.headers['cache-control']]).toEqual([404, 'no-store'])
     expect(readable(unknown)).toContain('There is no card')
     for (const path of ['/sets/nothing', '/products/nothing', '/shops/nothing']) {
       expect((await open(path)).headers['content-type']).toBe('text/html; charset=utf-8')
+    }
+  })
+
+  it('the address that a friendly id leads to keeps the filters and the page, and no cache keeps the way there', async () => {
+    for (const [path, canonical] of [
+      ['/cards/obf_125?condition=NM&language=DE&page=2', 'sv3-125?condition=NM&language=DE&page=2'],
+      ['/cards/brs_1?language=DE&page=1&condition=NM&utm=x', 'swsh9-de-1?condition=NM'],
+      ['/sets/obf?page=2&language=DE', 'sv3?page=2'],
+    ] as const) {
+      const { status, headers } = await open(path)
+      const [, location] = /^\.\.\/\w+\/(.+)/.exec(headers.location!)!
+      expect([path, status, location]).toEqual([path, 302, canonical])
+      expect(headers['cache-control'] ?? 'no-store').toBe('no-store')
     }
   })
 
@@ -106,7 +119,7 @@ describe('the pages behind the urls of the API', () => {
       ['/sets/sv3?language=JP', '../sets/sv3-jp'],
     ] as const) {
       const { status, headers } = await open(path)
-      expect([path, status, headers.location]).toEqual([path, 301, canonical])
+      expect([path, status, headers.location]).toEqual([path, 302, canonical])
     }
     // At a canonical address the language is that of the offers.
     expect((await open(`${CARD}?language=DE`)).status).toBe(200)

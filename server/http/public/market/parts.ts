@@ -91,7 +91,7 @@ export function pageLinks(
 ): Html | undefined {
   const { page, pages, hasMore = page < (pages ?? 0) } = at
   if (page === 1 && !hasMore) return undefined
-  const to = (target: number) => `?${parametersOf({ ...query, page: String(target) })}`
+  const to = (target: number) => parametersOf({ ...query, page: String(target) })
   return html`<nav class="pages" aria-label="Pages">
 ${page > 1 && html`<a href="${to(page - 1)}" rel="prev">Previous</a>`}
 <span>Page ${groupDigits(page)}${pages && html` of ${groupDigits(pages)}`}</span>
@@ -99,10 +99,13 @@ ${hasMore && html`<a href="${to(page + 1)}" rel="next">Next</a>`}
 </nav>`
 }
 
-const parametersOf = (query: Record<string, string | undefined>) =>
-  new URLSearchParams(
-    Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  ).toString()
+/** The query of an address with its question mark; empty without a value. */
+export function parametersOf(query: Record<string, string | undefined>): string {
+  const present = Object.entries(query).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  )
+  return present.length === 0 ? '' : `?${new URLSearchParams(present)}`
+}
 
 /** A list of choices in a filter form. An empty value means all. */
 export const choice = (

@@ -25,6 +25,9 @@ export function marketQuery({ query }: Pick<FastifyRequest, 'query'>) {
   }
 }
 
+/** The page in an address: the first one has none. */
+export const pageParameter = (page: number) => (page === 1 ? undefined : String(page))
+
 /** The number of pages, and the page to show: at most the last one. */
 export function pageOf(total: number, wanted: number) {
   const pages = Math.max(1, Math.min(Math.ceil(total / PER_PAGE), MAX_PAGE))

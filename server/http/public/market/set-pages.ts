@@ -8,8 +8,8 @@ import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { cardTile } from './item-pages.ts'
 import { sendMarketPage } from './layout.ts'
-import { count, day, grid, pageLinks, tile, withEdition } from './parts.ts'
-import { marketQuery, PER_PAGE, pageOf } from './query.ts'
+import { count, day, grid, pageLinks, parametersOf, tile, withEdition } from './parts.ts'
+import { marketQuery, PER_PAGE, pageOf, pageParameter } from './query.ts'
 
 /** `/sets/{id}`: the cards and products of a set. */
 export const setPages =
@@ -21,7 +21,11 @@ export const setPages =
       const set = findSet(ctx.catalog.current, request.params.id, narrowing)
       const root = rootOf(request)
       if (set.id !== request.params.id) {
-        return reply.redirect(`${root}/sets/${encodeURIComponent(set.id)}`, 301)
+        // Not permanent: an import can give the shortcut another meaning.
+        return reply.redirect(
+          `${root}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(page) })}`,
+          302,
+        )
       }
       const { series, release_date, logo_url } = setObject(set)
       const name = withEdition(set.name, set)
@@ -42,7 +46,7 @@ export const setPages =
       return sendMarketPage(request, reply, {
         title: `${name} · Cardstall`,
         description: `${count(set.cards.length, 'card')} of ${name} (${series}${released}).`,
-        canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${shown.page > 1 ? `?page=${shown.page}` : ''}`,
+        canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(shown.page) })}`,
         main: html`<header class="set">
 ${logo_url && html`<img src="${logo_url}" alt="" width="220" height="90">`}
 <div><p class="trail">${series}</p>
