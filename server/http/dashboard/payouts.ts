@@ -8,7 +8,7 @@ import { readStatement } from '../../money/statements.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, FilledText, OneOf, Paginated, PathId, Text, Words } from '../schema.ts'
+import { Data, FilledText, Line, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import {
@@ -74,7 +74,7 @@ export const payoutsApi =
         config: { audit: 'begun and ended' },
         schema: {
           body: Type.Object({
-            holder: Words({ maxLength: 100 }),
+            holder: Line({ maxLength: 100 }),
             iban: FilledText({ maxLength: 50 }),
             password: Type.Optional(Text({ maxLength: 200 })),
           }),

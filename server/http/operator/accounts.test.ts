@@ -19,6 +19,15 @@ const newAccount = (more: object = {}) => {
 const create = (payload: object, headers: Record<string, string> = {}) =>
   app.operator.post(ACCOUNTS, { payload, headers })
 
+const OPTION = {
+  code: 'x',
+  name: 'X',
+  fulfilment: 'platform',
+  tracked: true,
+  price: 1,
+  enabled: true,
+}
+
 describe('POST /operator/v1/accounts', () => {
   it('POST /operator/v1/accounts opens an account with defaults for omitted fields', async () => {
     const { status, body } = await create({ shop_name: 'Pallet & Sons', email: 'ash@mail.example' })
@@ -79,7 +88,7 @@ describe('POST /operator/v1/accounts', () => {
     expect(await slugOf('カード屋')).toBe('shop')
   })
 
-  it.each([
+  it.each<[string, object, string]>([
     ['a missing name', { shop_name: undefined }, 'shop_name'],
     ['an empty name', { shop_name: '' }, 'shop_name'],
     ['a name that is a number', { shop_name: 5 }, 'shop_name'],
@@ -95,6 +104,11 @@ describe('POST /operator/v1/accounts', () => {
     ['a fractional number of reviews', { reviews: 1.5 }, 'reviews'],
     ['a rating over 5', { rating: 5.1 }, 'rating'],
     ['null for a field that is not nullable', { business: null }, 'business'],
+    ...['Letter\n\nPay again', ' '].map((name): [string, object, string] => [
+      `an option with the name ${JSON.stringify(name)}`,
+      { shipping_options: [{ ...OPTION, name }] },
+      'shipping_options.0.name',
+    ]),
     ['an option without a price', { shipping_options: [{}] }, 'shipping_options.0.price'],
   ])('POST /operator/v1/accounts gets a 422 for %s', async (_, change, field) => {
     const { status, body } = await create(newAccount(change))
@@ -110,15 +124,7 @@ describe('POST /operator/v1/accounts', () => {
   })
 
   it('an account cannot have two shipping options with one code', async () => {
-    const option = {
-      code: 'x',
-      name: 'X',
-      fulfilment: 'platform',
-      tracked: true,
-      price: 1,
-      enabled: true,
-    }
-    const { status, body } = await create(newAccount({ shipping_options: [option, option] }))
+    const { status, body } = await create(newAccount({ shipping_options: [OPTION, OPTION] }))
     expect(status).toBe(422)
     expect(Object.keys(body.error.fields)).toEqual(['shipping_options.1.code'])
   })

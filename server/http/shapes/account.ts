@@ -6,7 +6,7 @@ import { validationError } from '../../errors.ts'
 import { isCountry } from '../../text/countries.ts'
 import { ADDRESS_PATTERN } from '../../text/mailbox.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, Euros, FilledText, Nullable, OneOf, Text, Timestamp, Words } from '../schema.ts'
+import { component, Euros, FilledText, Line, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
 
 const MAX_SHIPPING_OPTIONS = 50
 
@@ -16,7 +16,7 @@ const MAX_COUNTRIES = 250
 
 const shippingOptionFields = {
   code: FilledText({ maxLength: 50, description: 'Unique within the account' }),
-  name: FilledText({ maxLength: 100 }),
+  name: Type.String(),
   fulfilment: OneOf(FULFILMENTS, {
     description:
       '`platform`: the service buys the label. `self_ship`: the seller ships with their own option.',
@@ -46,6 +46,7 @@ const limitInput = limits({ uniqueItems: true }, { minimum: 0.01 })
 
 const ShippingOptionInput = Type.Object({
   ...shippingOptionFields,
+  name: Line({ maxLength: 100 }),
   ...Type.Partial(Type.Object(limitInput)).properties,
 })
 
@@ -108,7 +109,7 @@ export const Email = (options: object = {}) =>
   FilledText({ maxLength: 254, pattern: ADDRESS_PATTERN, ...options })
 
 /** The name of a shop in a request. It is in e-mails to buyers, where a line break would start a paragraph of its own. */
-export const ShopName = () => Words({ maxLength: 100, singleLine: true })
+export const ShopName = () => Line({ maxLength: 100 })
 
 const accountInput = {
   shop_name: ShopName(),

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import type { ApiKey } from '../../keys/keys.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { component, Line, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 /** There are six scopes. Repetitions are accepted up to this length. */
 const MAX_SCOPES = 1_000
@@ -15,7 +15,7 @@ export const KeyInput = Type.Object(
       description: 'Scopes of the key. Duplicates are ignored',
     }),
     name: Type.Optional(
-      Nullable(FilledText({ maxLength: 100 }), { description: 'Label that tells keys apart' }),
+      Nullable(Line({ maxLength: 100 }), { description: 'Label that tells keys apart' }),
     ),
   },
   { examples: [{ scopes: ['catalog:read', 'listings:read'], name: 'Price tool' }] },

@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox'
 import { STAFF_ROLES, type StaffMember } from '../../staff/staff.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { component, Line, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 export const StaffInput = Type.Object(
   {
-    name: FilledText({ maxLength: 100, description: 'A name that the audit log shows' }),
+    name: Line({ maxLength: 100, description: 'A name that the audit log shows' }),
     role: OneOf(STAFF_ROLES),
   },
   { examples: [{ name: 'Anna', role: 'support' }] },
