@@ -141,6 +141,23 @@ export async function resendDeliveries(
   return resent
 }
 
+/** The time of the oldest missed delivery of each endpoint of an account that has one, by the endpoint's id. */
+export async function missedSince({ db }: Context, accountId: number): Promise<Map<number, Date>> {
+  const rows = await db<{ id: number; since: Date }[]>`
+    select endpoint.id, oldest.created_at as since
+    from webhook_endpoints endpoint
+    cross join lateral (
+      select created_at
+      from deliveries
+      where endpoint_id = endpoint.id and is_missed and ${isKept(db)}
+      order by deliveries.id
+      limit 1
+    ) oldest
+    where endpoint.account_id = ${accountId} and endpoint.deleted_at is null
+  `
+  return new Map(rows.map(({ id, since }) => [id, since]))
+}
+
 type Missed = { id: number; eventId: number }
 
 /** Locks the next missed deliveries of an endpoint, in the order of their ids. */

@@ -356,7 +356,7 @@ const ResendDialog = ({ endpoint, onClose }: { endpoint: EndpointRecord; onClose
         label="From"
         name="from"
         isRequired
-        defaultValue={calendarDate(endpoint.disabled_at ?? now())}
+        defaultValue={calendarDate(endpoint.missed_since ?? now())}
       />
       <DateField label="To" name="to" isRequired defaultValue={calendarDate(now())} />
     </Form>

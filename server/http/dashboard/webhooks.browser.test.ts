@@ -109,6 +109,12 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     `
     await app.runDeliveries()
     receiver.respondWith(204)
+    // The first events are older than the day on which the last of their deliveries failed.
+    await app.ctx.db`
+      update deliveries
+      set created_at = created_at - interval '3 days'
+      where endpoint_id = ${id} and id <= (select min(id) + 4 from deliveries where endpoint_id = ${id})
+    `
 
     const page = await app.open('/dashboard/webhooks', { member: owner })
     await page.getByText(/Disabled since/).waitFor()

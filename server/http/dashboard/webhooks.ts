@@ -3,9 +3,11 @@ import Type, { type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { testData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
 import { checkSignature } from '../../webhooks/check-signature.ts'
 import {
   listDeliveries,
+  missedSince,
   requireDelivery,
   resendDeliveries,
   resendDelivery,
@@ -43,8 +45,13 @@ const EndpointSchema = Type.Object({
   created_at: Timestamp(),
 })
 
-/** An endpoint with the reason of its last failure. */
-export type EndpointRecord = Static<typeof EndpointSchema>
+const ListedEndpointSchema = Type.Object({
+  ...EndpointSchema.properties,
+  missed_since: Nullable(Timestamp()),
+})
+
+/** An endpoint with the reason of its last failure, and the time of the oldest event that it has missed. */
+export type EndpointRecord = Static<typeof ListedEndpointSchema>
 
 export type DeliveryRecord = Static<typeof DeliverySchema>
 
@@ -64,10 +71,17 @@ export const webhooksApi =
   (app, _options, done) => {
     app.get(
       '/webhooks',
-      { schema: { response: { 200: Data(Type.Array(EndpointSchema), 'The endpoints') } } },
-      async ({ member }) => ({
-        data: (await listEndpoints(ctx, member.accountId)).map(endpointRecord),
-      }),
+      { schema: { response: { 200: Data(Type.Array(ListedEndpointSchema), 'The endpoints') } } },
+      async ({ member }) => {
+        const missed = await missedSince(ctx, member.accountId)
+        const endpoints = await listEndpoints(ctx, member.accountId)
+        return {
+          data: endpoints.map((endpoint) => ({
+            ...endpointRecord(endpoint),
+            missed_since: timestampOrNull(missed.get(endpoint.id) ?? null),
+          })),
+        }
+      },
     )
 
     app.post(
@@ -236,7 +250,7 @@ export const webhooksApi =
     done()
   }
 
-const endpointRecord = (endpoint: Endpoint): EndpointRecord => ({
+const endpointRecord = (endpoint: Endpoint): Static<typeof EndpointSchema> => ({
   ...endpointJson(endpoint),
   failure_reason: endpoint.failureReason,
 })
