@@ -6,7 +6,7 @@ import { Filters, PeriodFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty } from '../ui/states.tsx'
 import { LoadedPage, Pagination, Table } from '../ui/table.tsx'
-import { DateTime } from '../ui/values.tsx'
+import { DateTime, Missing } from '../ui/values.tsx'
 import { type DeliveryRecord, useDeliveries, useEndpoints } from './api.ts'
 
 const STATUSES: Record<DeliveryRecord['status'], { label: string; tone: Tone }> = {
@@ -97,8 +97,10 @@ export function DeliveriesTab() {
                   {
                     key: 'endpoint',
                     header: 'Endpoint',
-                    cell: ({ endpoint_id: id }) => (
-                      <span className="endpoint-url">{urls.get(id) ?? 'Deleted endpoint'}</span>
+                    cell: ({ endpoint_id: id, endpoint_deleted }) => (
+                      <span className="endpoint-url">
+                        {endpoint_deleted ? 'Deleted endpoint' : (urls.get(id) ?? <Missing />)}
+                      </span>
                     ),
                   },
                   { key: 'attempts', header: 'Attempts', cell: (row) => <Attempts of={row} /> },

@@ -179,7 +179,19 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
     const test = { payload: { event: 'order.created' } }
     const sent = (await shop.post(`/dashboard/api/webhooks/${id}/test`, test)).body.data
-    const page = await app.open(`/dashboard/webhooks/deliveries/${sent.id}`, { member: shop })
+    const page = await app.open('/dashboard/webhooks/deliveries', {
+      member: shop,
+      expects: /status of 500/,
+    })
+    const row = page.getByRole('row', { name: /order\.created/ })
+    await row.getByText(payload.url).waitFor()
+    // An endpoint that isn't read yet, or can't be read, is not a deleted one.
+    await page.route('**/dashboard/api/webhooks', (route) => route.fulfill({ status: 500 }))
+    await page.reload()
+    await row.waitFor()
+    expect(await row.getByText('Deleted endpoint').count()).toBe(0)
+    await page.unrouteAll()
+    await page.goto(`${app.address}/dashboard/webhooks/deliveries/${sent.id}`)
     const resend = page.getByRole('button', { name: 'Resend' })
     await resend.waitFor()
     await app.ctx.db`update webhook_endpoints set disabled_at = now() where id = ${id}`
@@ -190,6 +202,8 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.reload()
     await page.getByText('Deleted endpoint').waitFor()
     expect(await resend.count()).toBe(0)
+    await page.getByRole('link', { name: 'Deliveries', exact: true }).first().click()
+    await row.getByText('Deleted endpoint').waitFor()
   })
 
   it('the signature checker names a mistake', async () => {
