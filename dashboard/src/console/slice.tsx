@@ -14,20 +14,19 @@ import { StatusBadge } from './statuses.tsx'
 /** Everything about a slice: the rows of one seller in one checkout. */
 export function SlicePage({ sliceKey }: { sliceKey: string }) {
   const query = useRecord<Slice>(`slices/${encodeURIComponent(sliceKey)}`)
-  const rows = query.data?.rows
   return (
     <>
-      <PageHeader
-        title={
-          rows?.length === 1 ? `Order ${rows[0]?.id}` : `Slice of ${rows?.length ?? ''} orders`
-        }
-        back={{ href: '/orders', label: 'Orders' }}
-      >
+      <PageHeader title={titleOf(query.data?.rows)} back={{ href: '/orders', label: 'Orders' }}>
         {sliceKey}
       </PageHeader>
       <Loaded query={query}>{(slice) => <SliceSections slice={slice} />}</Loaded>
     </>
   )
+}
+
+function titleOf(rows: Order[] | undefined): string {
+  if (rows === undefined) return 'Slice'
+  return rows.length === 1 ? `Order ${rows[0]?.id}` : `Slice of ${rows.length} orders`
 }
 
 function SliceSections({ slice }: { slice: Slice }) {

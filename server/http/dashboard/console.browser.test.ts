@@ -306,8 +306,10 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const answer = { message: 'It was straight.', photo_urls: ['https://photos.example/a.jpg'] }
     await member.post(`/dashboard/api/orders/${order}/dispute/answer`, { payload: answer })
 
-    const page = await app.open(`/console/orders/${sale.sliceKey}`)
+    const page = await app.open('/console/orders/slc_unknown', { expects: /status of 404/ })
     await signIn(page, 'support')
+    await page.getByRole('heading', { level: 1, name: 'Slice', exact: true }).waitFor()
+    await page.goto(`${app.address}/console/orders/${sale.sliceKey}`)
     await page.getByText(ADDRESS.phone!).waitFor()
     const disputes = page.getByRole('table', { name: 'Disputes' })
     await disputes.getByText('A corner is bent.').waitFor()
