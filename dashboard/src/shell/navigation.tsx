@@ -48,7 +48,12 @@ export function Navigation({ label, pages, search, children }: NavigationProps) 
           <ul>
             {pages.map((page) => (
               <li key={page.path}>
-                <Link href={page.path} aria-current={isAt(path, page.path) ? 'page' : undefined}>
+                <Link
+                  href={page.path}
+                  // The current page has no navigation that would close the menu.
+                  onClick={() => setIsOpen(false)}
+                  aria-current={isAt(path, page.path) ? 'page' : undefined}
+                >
                   <Icon name={page.icon} />
                   {page.title}
                 </Link>

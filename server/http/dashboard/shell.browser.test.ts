@@ -43,6 +43,9 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       await page.getByRole('button', { name: 'Sign out' }).waitFor()
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
       await expectAccessible(page)
+      // A link closes the menu of a phone, also that of the current page.
+      await navigation.getByRole('link', { name: 'Overview' }).click()
+      if (width === 360) await menu.and(page.locator('[aria-expanded=false]')).waitFor()
     }
   })
 
