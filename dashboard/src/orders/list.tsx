@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Link } from 'wouter'
+import { Link, Redirect } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -96,6 +96,7 @@ export function OrderList() {
     after: '',
     before: '',
   })
+  const addressWith = useAddressWith()
   const query = useQuery({
     queryKey: ['orders', filters],
     queryFn: () => listSlices(filters),
@@ -119,15 +120,18 @@ export function OrderList() {
       </Filters>
       <Loaded query={query}>
         {(list) =>
-          list.data.length === 0 ? (
+          list.data.length > 0 ? (
+            <Slices list={list} />
+          ) : (filters.after || filters.before) && !query.isPlaceholderData ? (
+            // The orders after this position have left the filter: those before it may match.
+            <Redirect to={addressWith({ after: null, before: null })} replace />
+          ) : (
             <Empty
               title={isFiltered ? 'No order matches these filters' : 'No orders yet'}
               action={isFiltered ? <Button onPress={clearFilters}>Clear filters</Button> : null}
             >
               {isFiltered ? null : 'An order appears here as soon as a buyer pays.'}
             </Empty>
-          ) : (
-            <Slices list={list} />
           )
         }
       </Loaded>

@@ -12,6 +12,7 @@ import {
   ADDRESS,
   act,
   buy,
+  cancel,
   insertSlice,
   LABEL,
   openShop,
@@ -118,7 +119,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
-  it('Older and Newer lead through the orders of a filter', async () => {
+  it('Older and Newer lead through the orders of a filter, and a page that has become empty to the first', async () => {
     const { shop, member } = await shopWith(PARCEL)
     for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
     const page = await app.open('/dashboard/orders?status=pending', { member })
@@ -130,6 +131,14 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     expect(await rows.count()).toBe(1)
     await page.getByRole('link', { name: 'Newer' }).click()
     await page.waitForURL('**/dashboard/orders?status=pending&before=*')
+    await rows.nth(PAGE_SIZE - 1).waitFor()
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.waitForURL('**/dashboard/orders?status=pending&after=*')
+    await rows.nth(PAGE_SIZE - 1).waitFor({ state: 'detached' })
+    const address = await rows.getByRole('link').getAttribute('href')
+    await cancel(app, Number(address!.split('/').at(-1)))
+    await page.reload()
+    await page.waitForURL('**/dashboard/orders?status=pending')
     await rows.nth(PAGE_SIZE - 1).waitFor()
   })
 
