@@ -25,7 +25,8 @@ export function Shipping({ slice, order, onChange }: Props) {
   return (
     <Section title="Shipping" help={shipping.method ?? undefined}>
       {shipping.paid_to === 'platform' ? (
-        <LabelPart slice={slice} order={order} onChange={onChange} />
+        // The message of a failed purchase is about the label's status before.
+        <LabelPart key={slice.label?.status} slice={slice} order={order} onChange={onChange} />
       ) : (
         <p>You ship this order yourself: there is no label to buy.</p>
       )}

@@ -252,6 +252,25 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('the message of a failed purchase disappears once the label is there', async () => {
+    const { shop, member, orders } = await shopWith(LABEL, 'Ash Ketchum')
+    const carrier = '/operator/v1/sandbox/carrier'
+    await app.operator.put(carrier, { payload: { label: 'error' } })
+    const page = await app.open(`/dashboard/orders/${orders[0]}`, {
+      member,
+      expects: /status of 502/,
+    })
+    await page.getByRole('button', { name: 'Buy label' }).click()
+    await page.getByRole('alert').getByText(/./).waitFor()
+    await app.operator.put(carrier, { payload: { label: 'ready' } })
+    await shop.post(`/v1/orders/${orders[0]}/label`)
+    // Returning to the tab reads the order again.
+    await page.clock.install({ time: Date.now() + 60_000 })
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+    await page.getByText('The label is ready.').waitFor()
+    expect(await page.getByRole('alert').getByText(/./).count()).toBe(0)
+  })
+
   it('a double click on "Buy label" buys it with one request', async () => {
     const { member, orders } = await shopWith(LABEL, 'Ash Ketchum')
     const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
