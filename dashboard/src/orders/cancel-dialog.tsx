@@ -12,16 +12,20 @@ import { REASONS } from './words.ts'
 /** Cancels one row, with the reason that the buyer reads. */
 export function CancelDialog({
   row,
+  slice: { orders, shipping },
   onChange,
   onClose,
 }: {
   row: OrderRow
+  slice: OwnSlice
   onChange: (after: OwnSlice) => void
   onClose: () => void
 }) {
   const [reason, setReason] = useState<CancelReason>('out_of_stock')
   const [restock, setRestock] = useState<boolean>()
   const { refunded_amount: refunded } = row.financial
+  // With its last row, a slice refunds its shipping.
+  const isLast = orders.every(({ id, status }) => id === row.id || status === 'cancelled')
   const isRestocked = restock ?? reason !== 'out_of_stock'
   return (
     <Dialog title={`Cancel order ${row.id}`} onClose={onClose}>
@@ -29,7 +33,11 @@ export function CancelDialog({
         {row.buyer.name} is refunded {formatMoney(row.price)} for {row.quantity > 1 && 'each of '}
         {plural(row.quantity, 'unit')} of {row.item.name ?? 'this item'}
         {refunded > 0 && `, less the ${formatMoney(refunded)} refunded before`}, and gets an e-mail
-        with the reason. A cancellation is final.
+        with the reason.{' '}
+        {isLast &&
+          shipping.price > 0 &&
+          `The shipping of ${formatMoney(shipping.price)} is refunded as well. `}
+        A cancellation is final.
       </p>
       <Form
         label="Cancel the order"

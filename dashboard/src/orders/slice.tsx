@@ -100,7 +100,12 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
         </Section>
       </div>
       {cancelled && (
-        <CancelDialog row={cancelled} onChange={changed} onClose={() => setCancelled(undefined)} />
+        <CancelDialog
+          row={cancelled}
+          slice={slice}
+          onChange={changed}
+          onClose={() => setCancelled(undefined)}
+        />
       )}
     </div>
   )

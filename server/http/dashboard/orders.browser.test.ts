@@ -119,6 +119,20 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('the dialog of the last cancellation of an order names its shipping', async () => {
+    const { orders, member } = await shopWith(PARCEL, 'Misty')
+    const [order] = orders as [number]
+    const page = await app.open(`/dashboard/orders/${order}`, { member })
+    const shipping = page.getByRole('dialog').getByText('The shipping of €')
+    for (const id of [order, order + 1]) {
+      await page.getByRole('button', { name: `Cancel order ${id}` }).click()
+      await page.getByRole('dialog').getByText('A cancellation is final.').waitFor()
+      expect(await shipping.count()).toBe(id === order ? 0 : 1)
+      await page.getByRole('button', { name: 'Cancel the order' }).click()
+      await page.getByText(`Order ${id} was cancelled.`).waitFor()
+    }
+  })
+
   it('Older and Newer lead through the orders of a filter, and a page that has become empty to the first', async () => {
     const { shop, member } = await shopWith(PARCEL)
     for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
