@@ -49,7 +49,7 @@ export default function KeysPage() {
             setSecret(created)
             navigate('/keys', { replace: true })
           }}
-          onClose={() => navigate('/keys')}
+          onClose={() => navigate('/keys', { replace: true })}
         />
       </Route>
       {secret !== undefined && (

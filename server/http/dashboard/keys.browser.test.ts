@@ -121,6 +121,12 @@ describe.skipIf(!chromiumPath)(
       await page.getByRole('link', { name: 'Create a key' }).first().click()
       const dialog = page.getByRole('dialog')
       await dialog.getByText('Read the catalog').click()
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.goBack()
+      expect(page.url()).not.toContain('/keys/new')
+      await page.getByRole('link', { name: 'Create a key' }).first().click()
+      await dialog.getByText('Read the catalog').click()
       const answer = Promise.withResolvers<void>()
       await page.route('**/dashboard/api/keys', async (route) => {
         const response = await route.fetch()
