@@ -306,6 +306,17 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     },
   )
 
+  it('the table shows the highest price in full, also on a phone', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, cardItem({ price: 99_999.99 }))
+    for (const width of [320, 1280]) {
+      const page = await app.open('/dashboard/listings', { member, width })
+      const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
+      expect(await price.inputValue()).toBe('99999.99')
+      expect(await price.evaluate((input) => input.scrollWidth - input.clientWidth)).toBe(0)
+    }
+  })
+
   it('each control of a row has a name that no other row has', async () => {
     const { seller, member } = await openShop()
     const ids = await list(
