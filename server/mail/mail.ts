@@ -49,6 +49,13 @@ export function oneLine(text: string): string {
     : `${characters.slice(0, MAX_SUBJECT_CHARACTERS - 1).join('')}…`
 }
 
+/** Quotes a text that another person wrote, because its paragraphs would read as the marketplace's own. */
+export const quote = (text: string) =>
+  text
+    .split(/\r\n|[\n\v\f\r\u0085\u2028\u2029]/)
+    .map((line) => `> ${line}`.trimEnd())
+    .join('\n')
+
 /**
  * The Message-ID is the same in every attempt, so that mail servers and mail programs recognize duplicates. Its
  * timestamp distinguishes databases that send from the same domain.

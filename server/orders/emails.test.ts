@@ -98,6 +98,28 @@ describe('e-mail about orders', () => {
     expect(shipped.text).toMatch(/\n\nTracking code: Post Pay customs: evil\.example$/)
   })
 
+  it('each line of a text by the other side is quoted, so that none reads as the marketplace’s own', async () => {
+    const [card] = await buy()
+    await ship(card)
+    const text = 'Bent.\r\n\r\nConfirm your bank account:\u2028evil.example'
+    const quoted = '\n\n> Bent.\n>\n> Confirm your bank account:\n> evil.example\n\n'
+    const emails = await emailsOf(async () => {
+      await transition(card, 'dispute', { message: text })
+      const url = `/tools/v1/orders/${card}/dispute/answer`
+      await seller.post(url, { payload: { message: text } })
+      await transition(card, 'resolve', { in_favour_of: 'seller' })
+      await transition(card, 'review', { stars: 1, text })
+    })
+    const withText = emails.filter((mail: { text: string }) => mail.text.includes('evil'))
+    expect(withText.map(summary)).toEqual([
+      ['kanto@shops.example', 'Disputed: 3 × Charizard ex'],
+      ['misty@mail.example', 'Answer to your dispute: 3 × Charizard ex'],
+      ['kanto@shops.example', 'Your answer: 3 × Charizard ex'],
+      ['kanto@shops.example', 'New review: 1 of 5 stars'],
+    ])
+    for (const email of withText) expect(email.text).toContain(quoted)
+  })
+
   it('a cancellation e-mails both sides, and the buyer’s e-mail names the refund', async () => {
     const [card] = await buy()
     const emails = await emailsOf(() => transition(card, 'cancel', { cancelled_by: 'seller' }))

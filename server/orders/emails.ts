@@ -2,15 +2,15 @@ import { payoutsPage } from '../accounts/account.ts'
 import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
-import { type NewMail, oneLine } from '../mail/mail.ts'
+import { type NewMail, oneLine, quote } from '../mail/mail.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
 import type { Order, Transition } from './order.ts'
 
 /**
- * The e-mails to buyers and sellers about their orders. Plain text. A seller's names and codes are on one line: a further
- * line would read as the marketplace's own.
+ * The e-mails to buyers and sellers about their orders. Plain text. Names and codes are on one line, and longer texts are
+ * quoted: a further line would read as the marketplace's own.
  */
 
 /** The buyer and the seller of a slice. */
@@ -183,7 +183,7 @@ export const disputeOpenedEmails = (
     subject: `Disputed: ${titleOf(order)}`,
     text: textFor(seller.shopName, [
       `${nameOf(buyer)} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
-      message,
+      message && quote(message),
       `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
       'After that we may decide without your answer. If we have not sent your payout for this order yet, it is on hold until the decision.',
     ]),
@@ -205,7 +205,7 @@ export function disputeAnsweredEmails(
       subject: `Answer to your dispute: ${titleOf(order)}`,
       text: textFor(buyer.name, [
         `${seller.shopName} has answered your dispute about ${itemOf(order)}:`,
-        message,
+        quote(message),
         photos,
         'We will now decide, and e-mail you the result.',
       ]),
@@ -217,7 +217,7 @@ export function disputeAnsweredEmails(
         buyer.email === ''
           ? `We have received your answer to the dispute about ${itemOf(order)}. The buyer’s data was erased, so the buyer gets no e-mail:`
           : `We have sent your answer to the dispute about ${itemOf(order)} to ${nameOf(buyer, 'the buyer')}:`,
-        message,
+        quote(message),
         photos,
         'We will now decide, and e-mail you the result.',
       ]),

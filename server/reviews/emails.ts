@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { NewMail } from '../mail/mail.ts'
+import { type NewMail, quote } from '../mail/mail.ts'
 import { nameOf, type Parties } from '../orders/emails.ts'
 
 /** The e-mail to the seller about a new review. Plain text. */
@@ -13,7 +13,7 @@ export const newReviewEmail = (
   text: [
     `Hello ${seller.shopName},`,
     `${nameOf(buyer)} has given you ${stars} of 5 stars for order ${orderId}.`,
-    ...(text === null ? [] : [text]),
+    ...(text === null ? [] : [quote(text)]),
     `Reply to it: ${config.publicUrl}/dashboard/orders/${orderId}`,
   ].join('\n\n'),
 })
