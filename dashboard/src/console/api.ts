@@ -58,13 +58,20 @@ export function useMay(): (operation: string) => boolean {
   return (operation) => operations?.includes(operation) ?? false
 }
 
-/** A page of a list. A new filter or page shows the former rows until it has loaded. */
-export const useList = <T>(path: string, query: Record<string, string>) =>
-  useQuery({
+/**
+ * A page of a list. A new filter or page shows the former rows until it has loaded. Blanks around a filter are left out:
+ * copied texts often have some.
+ */
+export function useList<T>(path: string, filters: Record<string, string>) {
+  const query = Object.fromEntries(
+    Object.entries(filters).map(([name, value]) => [name, value.trim()]),
+  )
+  return useQuery({
     queryKey: [path, query],
     queryFn: ({ signal }) => get<Paginated<T>>(path, { query, signal }),
     placeholderData: keepPreviousData,
   })
+}
 
 export const useRecord = <T>(path: string) =>
   useQuery({

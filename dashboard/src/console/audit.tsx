@@ -25,7 +25,7 @@ export default function AuditPage() {
     <SearchFilter
       label={label}
       value={filters[name]}
-      onChange={(value) => setFilters({ [name]: value.trim() }, { replace: true })}
+      onChange={(value) => setFilters({ [name]: value }, { replace: true })}
     />
   )
   return (

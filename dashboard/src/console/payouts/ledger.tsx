@@ -49,7 +49,7 @@ export function Ledger() {
         <SearchFilter
           label="Slice key"
           value={filters.slice_key}
-          onChange={(text) => setFilters({ slice_key: text.trim() }, { replace: true })}
+          onChange={(slice_key) => setFilters({ slice_key }, { replace: true })}
         />
       </Filters>
       <RecordList
