@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import type { NoticeRecord } from '../../../server/http/dashboard/notices.ts'
 import type { Overview } from '../../../server/http/dashboard/overview.ts'
 import type { Data } from '../api.ts'
-import { get, remove } from '../client.ts'
-import { queryClient } from '../query-client.ts'
+import { ApiError, get, remove } from '../client.ts'
+import { readAfter } from '../query-client.ts'
 
 export type { NoticeRecord, Overview }
 
@@ -21,7 +21,8 @@ export const useNotices = () =>
     select: ({ data }) => data,
   })
 
-export async function dismiss(id: number): Promise<void> {
-  await remove(`notices/${id}`)
-  await queryClient.invalidateQueries({ queryKey: ['notices'] })
-}
+export const dismiss = (id: number): Promise<void> =>
+  readAfter(remove(`notices/${id}`), ['notices']).catch((error) => {
+    // Another click, tab or member has dismissed it.
+    if (!(error instanceof ApiError && error.status === 404)) throw error
+  })

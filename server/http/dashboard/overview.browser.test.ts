@@ -37,14 +37,15 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     expect(await missing.count()).toBe(0)
   })
 
-  it('a seller sees the orders to ship and the sales of each day, and dismisses a notice', async () => {
+  it('a seller sees the orders to ship and the sales of each day, and dismisses a notice, also one that was dismissed elsewhere', async () => {
     const shop = await openShop(app)
     await sellEach(app, shop, cardItem({ price: 12.5 }), cardItem({ price: 7.5 }))
     await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys/${shop.keyId}/rotate`)
     // Its address is private, so that the service never asks it.
     const [listing] = await list(shop, cardItem({ photo_urls: ['http://localhost:1/front.jpg'] }))
     await app.runPhotos()
-    const page = await app.open('/dashboard', { member: await app.member(shop.accountId) })
+    const member = await app.member(shop.accountId)
+    const page = await app.open('/dashboard', { member, expects: /status of 404/ })
     const toShip = page.getByRole('region', { name: 'Orders to ship' })
     await toShip.getByText('1', { exact: true }).waitFor()
     await page.getByText('€20.00').first().waitFor()
@@ -58,6 +59,13 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     await rotated.waitFor({ state: 'detached' })
     // The keyboard keeps its place: the button is gone with its notice.
     await page.locator('h1:focus').waitFor()
+
+    const [photo] = (await member.get('/dashboard/api/notices')).body.data
+    await member.delete(`/dashboard/api/notices/${photo.id}`)
+    const failed = page.getByRole('listitem').filter({ hasText: 'The last one, of listing' })
+    await failed.getByRole('button', { name: 'Dismiss the notice' }).click()
+    await failed.waitFor({ state: 'detached' })
+    expect(await page.getByText('There is no such notice.').count()).toBe(0)
   })
 
   it('an order that was placed 47 hours ago is a day old, and is not called that of yesterday', async () => {
