@@ -6,7 +6,7 @@ import type {
 } from '../../../server/http/dashboard/webhooks.ts'
 import type { Data, Paginated } from '../api.ts'
 import { get, post, remove } from '../client.ts'
-import { queryClient } from '../query-client.ts'
+import { queryClient, readAfter } from '../query-client.ts'
 
 export type { DeliveryRecord, EndpointRecord, SignatureRecord }
 
@@ -41,11 +41,8 @@ export const useDelivery = (id: string) =>
     refetchInterval: LOG_INTERVAL_MS,
   })
 
-const changed = () =>
-  Promise.all([
-    queryClient.invalidateQueries({ queryKey: ['webhooks'] }),
-    queryClient.invalidateQueries({ queryKey: ['notices'] }),
-  ])
+const WEBHOOKS = ['webhooks']
+const changed = () => queryClient.invalidateQueries({ queryKey: WEBHOOKS })
 
 export type EndpointInput = { url: string; events: string[] }
 
@@ -55,9 +52,10 @@ export const addEndpoint = (endpoint: EndpointInput, idempotencyKey: string): Pr
     .then(({ secret }) => secret)
     .finally(() => void changed())
 
-export const deleteEndpoint = (id: number) => remove(`webhooks/${id}`).then(changed)
+// These withdraw the notice of a disabled endpoint, so they read everything again.
+export const deleteEndpoint = (id: number) => readAfter(remove(`webhooks/${id}`))
 
-export const enableEndpoint = (id: number) => post(`webhooks/${id}/enable`).then(changed)
+export const enableEndpoint = (id: number) => readAfter(post(`webhooks/${id}/enable`))
 
 /** Returns the new secret. */
 export const rotateSecret = (id: number, idempotencyKey: string): Promise<string> =>
@@ -66,21 +64,16 @@ export const rotateSecret = (id: number, idempotencyKey: string): Promise<string
     .finally(() => void changed())
 
 export async function sendTest(id: number, event: string): Promise<DeliveryRecord> {
-  const { data } = await post<Data<DeliveryRecord>>(`webhooks/${id}/test`, { event })
-  await changed()
-  return data
+  const sent = post<Data<DeliveryRecord>>(`webhooks/${id}/test`, { event })
+  return (await readAfter(sent, WEBHOOKS)).data
 }
 
-export const resend = (id: number) => post(`webhooks/deliveries/${id}/resend`).then(changed)
+export const resend = (id: number) => readAfter(post(`webhooks/deliveries/${id}/resend`), WEBHOOKS)
 
 /** Resends the missed deliveries of whole days in the account's time zone, and returns their number. */
 export async function resendMissed(id: number, from: string, to: string): Promise<number> {
-  const { data } = await post<Data<{ deliveries: number }>>(`webhooks/${id}/resend`, {
-    from,
-    to,
-  })
-  await changed()
-  return data.deliveries
+  const resent = post<Data<{ deliveries: number }>>(`webhooks/${id}/resend`, { from, to })
+  return (await readAfter(resent, WEBHOOKS)).data.deliveries
 }
 
 export const checkSignature = (received: Record<string, string>) =>

@@ -206,6 +206,25 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await row.getByText('Deleted endpoint').waitFor()
   })
 
+  it('an endpoint that was deleted elsewhere disappears after its rotation or deletion was refused', async () => {
+    const shop = await app.member()
+    const page = await app.open('/dashboard/webhooks', { member: shop, expects: /status of 404/ })
+    await page.getByText('No endpoints yet').waitFor()
+    for (const action of ['Rotate', 'Delete']) {
+      const payload = { url: (await startReceiver()).url, events: ['order.created'] }
+      const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
+      await page.reload()
+      const card = page.getByRole('heading', { name: payload.url })
+      await page.getByRole('button', { name: `Actions for ${payload.url}` }).click()
+      await page.getByRole('menuitem', { name: action }).click()
+      await shop.delete(`/dashboard/api/webhooks/${id}`)
+      await page.getByRole('dialog').getByRole('button', { name: action }).click()
+      await page.getByRole('alert').getByText('There is no such webhook endpoint.').waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await card.waitFor({ state: 'detached' })
+    }
+  })
+
   it('the signature checker names a mistake', async () => {
     const page = await app.open('/dashboard/webhooks/signature', { member })
     await page.getByLabel('Body').fill('{}')
