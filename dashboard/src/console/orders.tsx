@@ -69,7 +69,7 @@ const COLUMNS: Column<Order>[] = [
     key: 'buyer',
     header: 'Buyer',
     cell: ({ buyer: { name, email } }) => (
-      <div>
+      <div className="review">
         {name ?? <Missing />}
         {email && <p className="help">{email}</p>}
       </div>

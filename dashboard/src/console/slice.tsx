@@ -196,7 +196,7 @@ const MAILS: Column<Mail>[] = [
       </details>
     ),
   },
-  { key: 'to', header: 'To', cell: ({ to }) => to || <Missing /> },
+  { key: 'to', header: 'To', cell: ({ to }) => <div className="review">{to || <Missing />}</div> },
   { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
   { key: 'at', header: 'Written', cell: ({ created_at }) => <DateTime at={created_at} /> },
 ]

@@ -120,10 +120,10 @@ const COLUMNS: Column<Staff>[] = [
     header: 'Name',
     isRowHeader: true,
     cell: ({ id, name }) => (
-      <>
+      <div className="review">
         {name}
         <p className="help">{id}</p>
-      </>
+      </div>
     ),
   },
   { key: 'role', header: 'Role', cell: ({ role }) => role },

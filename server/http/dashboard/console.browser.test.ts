@@ -478,6 +478,31 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await overflow('document.documentElement')).toBe(0)
   })
 
+  it('the longest names and addresses of people make no table wider than its frame', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const buyer = { name: 'W'.repeat(200), email: `${'w'.repeat(241)}@mail.example` }
+    const sale = await buy(app, [[card, 1]], { buyer })
+    const name = 'W'.repeat(100)
+    await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys`, {
+      payload: { name, scopes: ['catalog:read'] },
+    })
+    await app.operator.post('/operator/v1/staff', { payload: { name, role: 'finance' } })
+    const page = await app.open('/console/orders')
+    await signIn(page, 'admin')
+    for (const [path, text] of [
+      ['orders', buyer.name],
+      [`orders/${sale.sliceKey}`, buyer.email],
+      [`sellers/${shop.accountId}`, name],
+      ['staff', name],
+    ] as const) {
+      await page.goto(`${app.address}/console/${path}`)
+      const table = page.locator('.table-frame').filter({ hasText: text }).first()
+      const wider = await table.evaluate((frame) => frame.scrollWidth - frame.clientWidth)
+      expect([path, wider]).toEqual([path, 0])
+    }
+  })
+
   it.each(['Verify', 'Reject'])(
     'the console’s %s dialog decides on no bank account that the seller submitted after it was opened',
     async (verb) => {

@@ -109,10 +109,10 @@ const COLUMNS: Column<Key>[] = [
     header: 'Key',
     isRowHeader: true,
     cell: ({ name, prefix }) => (
-      <>
+      <div className="review">
         {name ?? 'Without a name'}
         <p className="help">{prefix}…</p>
-      </>
+      </div>
     ),
   },
   {
