@@ -131,7 +131,9 @@ ${offers.section}
       const product = findProduct(ctx.catalog.current, request.params.slug)
       const root = rootOf(request)
       const item = { cardId: null, productSlug: product.slug } as const
-      const offers = await offersSection(ctx, item, marketQuery(request), root)
+      const { filters, ...query } = marketQuery(request)
+      const { language } = filters
+      const offers = await offersSection(ctx, item, { ...query, filters: { language } }, root)
       return sendMarketPage(request, reply, pageFor(product, offers, root))
     })
     done()
@@ -193,10 +195,10 @@ async function offersSection(
   if (offers.total === 0 && !isFiltered) return NO_OFFERS
   const section = html`<section>
 <h2>${count(offers.total, 'offer')}${offers.lowestCents !== null && html` from ${formatEuros(offers.lowestCents)}`}</h2>
-${filterForm(filters)}
+${filterForm(filters, item.cardId !== null)}
 ${
   offers.total === 0
-    ? html`<p class="empty">No offer has this condition and language.</p>`
+    ? html`<p class="empty">No offer passes these filters.</p>`
     : offersTable(offers.rows, {
         config: ctx.config,
         first: { title: 'Shop', cell: sellerCell(root) },

@@ -235,6 +235,15 @@ describe('a card’s page', () => {
     }
   })
 
+  it('the offers of a sealed product have no condition to filter by', async () => {
+    const product = 'obsidian-flames-etb'
+    await list(shop, productItem({ product }), productItem({ product, language: 'DE' }))
+    const page = await open(`/products/${product}?condition=NM`)
+    expect(offersIn(page)).toHaveLength(2)
+    expect(page.text).not.toContain('name="condition"')
+    expect(offersIn(await open(`/products/${product}?language=DE`))).toHaveLength(1)
+  })
+
   it('more than 48 offers are divided into pages that together show each once', async () => {
     const card = 'swsh9-10'
     await list(shop, ...Array.from({ length: 100 }, (_, i) => cardItem({ card, price: 1 + i })))

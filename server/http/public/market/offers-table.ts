@@ -7,15 +7,19 @@ import { formatEuros } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
 import { CONDITION_NAMES, choice, conditionOf, count, languageOf, printingOf } from './parts.ts'
 
-export const filterForm = ({
-  condition,
-  language,
-}: MarketFilters): Html => html`<form class="filters">
-${choice(
-  { name: 'condition', label: 'Condition', all: 'All' },
-  CONDITIONS.map((value) => [value, CONDITION_NAMES[value]] as const),
-  condition,
-)}
+/** @param hasCondition whether some offers have a condition: those of sealed products have none */
+export const filterForm = (
+  { condition, language }: MarketFilters,
+  hasCondition = true,
+): Html => html`<form class="filters">
+${
+  hasCondition &&
+  choice(
+    { name: 'condition', label: 'Condition', all: 'All' },
+    CONDITIONS.map((value) => [value, CONDITION_NAMES[value]] as const),
+    condition,
+  )
+}
 ${choice(
   { name: 'language', label: 'Language', all: 'All' },
   LANGUAGES.map((value) => [value, languageOf(value)] as const),
