@@ -316,6 +316,9 @@ describe('the other pages', () => {
     expect(offersIn(page).map((row) => row.split('€')[1])).toEqual(['3.00', '2.00', '1.00'])
     expect(offersIn(await open('/shops/johto?condition=MP'))).toHaveLength(1)
     expect(offersIn(await open('/shops/johto?page=2'))).toEqual([])
+    expect(readable(await open('/shops/johto?condition=DMG'))).toContain('no such offers now')
+    await app.seller({ account: { slug: 'empty' } })
+    expect(readable(await open('/shops/empty'))).toContain('This shop has no offers now.')
   })
 
   it('titles and tiles name the language of a set that is not English', async () => {

@@ -37,7 +37,7 @@ export const shopPages =
 ${filterForm(filters)}
 ${
   rows.length === 0
-    ? html`<p class="empty">${page > 1 ? 'There are no more offers.' : 'This shop has no such offers now.'}</p>`
+    ? html`<p class="empty">${page > 1 ? 'There are no more offers.' : `This shop has no ${filters.condition || filters.language ? 'such ' : ''}offers now.`}</p>`
     : offersTable(rows, {
         config: ctx.config,
         first: { title: 'Item', cell: (offer) => itemCell(catalog, offer, root) },
