@@ -18,3 +18,35 @@ it('a queue pool commits asynchronously and uses no sequential scans', async () 
   // The test server never waits for the disk, so its `synchronous_commit` is not compared.
   expect(await settingsWith({})).toMatchObject([{ scan: 'on' }])
 })
+
+it('dates and days are those of UTC, whatever settings the database has', async () => {
+  const { db, url } = await testDatabase('empty')
+  const [{ name } = { name: '' }] = await db<{ name: string }[]>`select current_database() as name`
+  for (const setting of [
+    'datestyle = German',
+    "timezone = 'Africa/Cairo'",
+    'bytea_output = escape',
+  ]) {
+    await db.unsafe(`alter database ${name} set ${setting}`)
+  }
+  const sql = connect(url, { max: 1 })
+  try {
+    const [row] = await sql`
+      select
+        '2026-03-01'::date as day,
+        '2026-03-01T12:00:00Z'::timestamptz as moment,
+        '\\x00ff'::bytea as bytes,
+        array(
+          select generate_series('2026-04-22'::date, '2026-04-25'::date, '1 day')::date
+        ) as days
+    `
+    expect(row).toEqual({
+      day: '2026-03-01',
+      moment: new Date('2026-03-01T12:00:00Z'),
+      bytes: Buffer.from([0, 255]),
+      days: ['2026-04-22', '2026-04-23', '2026-04-24', '2026-04-25'],
+    })
+  } finally {
+    await sql.end()
+  }
+})

@@ -88,6 +88,10 @@ function connectSingle(url: string, onclose: () => void, settings: object = {}):
       idle_in_transaction_session_timeout: WRITE_LIMIT_MS,
       // Compiling a plan takes longer than any of the service's statements, and shared reads have high estimates.
       jit: 'off',
+      // The client reads values in these formats only; a server, database or role can have other defaults.
+      TimeZone: 'UTC',
+      DateStyle: 'ISO',
+      bytea_output: 'hex',
       ...settings,
     },
   })
