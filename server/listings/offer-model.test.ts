@@ -168,6 +168,20 @@ describe('offers in memory', () => {
     })
   })
 
+  it('offers are served from memory after a restored dump brought changes of another server', async () => {
+    const { offers } = app.ctx
+    const { of, item } = ITEMS[0]
+    const seller = await app.seller()
+    await app.ctx.db`
+      insert into offer_changes (xid, listing_ids) values ('9000000000000000000', null)
+    `
+    await offers.prune()
+    await offers.read(of)
+    // The next read follows the feed.
+    await list(seller, item())
+    expect(await offers.read(of)).toBeDefined()
+  })
+
   it('a request waits for the offers that another one reads only as long as it has time for the database', async () => {
     const budget = newBudget(50)
     const { offers } = app.ctx

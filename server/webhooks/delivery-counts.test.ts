@@ -134,3 +134,13 @@ it('totals of deliveries equal plain SQL while two processes write, count, hide 
   await compare(app)
   expect(await counted()).toBe(0)
 })
+
+it('deliveries are counted after a dump was restored on a server with lower transaction ids', async () => {
+  const { ctx } = await startTestApp({ settings: NO_LIMITS })
+  await ctx.db`
+    update delivery_count_state set seen_to = counted_to + 1, seen_in = '9000000000000000000'
+  `
+  await countDeliveries(ctx)
+  const [state] = await ctx.db`select counted_to = seen_to as "isCounted" from delivery_count_state`
+  expect(state).toEqual({ isCounted: true })
+})

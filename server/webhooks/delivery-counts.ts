@@ -29,7 +29,11 @@ const countBatch = (ctx: Context): Promise<boolean> =>
       select
         counted_to as "countedTo",
         seen_to as "seenTo",
-        pg_snapshot_xmin(pg_current_snapshot()) >= seen_in as "isSettled"
+        (
+          pg_snapshot_xmin(pg_current_snapshot()) >= seen_in
+          -- A transaction of the server that a restored dump was made on.
+          or seen_in > pg_snapshot_xmax(pg_current_snapshot())
+        ) as "isSettled"
       from delivery_count_state
       for update skip locked
     `
