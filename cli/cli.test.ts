@@ -176,7 +176,7 @@ describe('accounts and profiles', () => {
     expect([code, polls], stderr).toEqual([0, 2])
   })
 
-  it('another login to a profile revokes the key that the former login created', async () => {
+  it('login revokes the key that the former login created, but keeps that key if it is entered again; logout then revokes it', async () => {
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('again') }
     const statusOf = async (key: string) => (await app.withKey(key).get('/v1/me')).status
     expect((await login(env)).code).toBe(0)
@@ -186,6 +186,8 @@ describe('accounts and profiles', () => {
     expect([await statusOf(former), await statusOf(key)]).toEqual([401, 200])
     await succeed(`login --with-key --url ${url}`, { env, input: key })
     expect(await statusOf(key)).toBe(200)
+    await succeed('logout', { env })
+    expect(await statusOf(key)).toBe(401)
   })
 
   it('a login that cannot use the key that it has created revokes it', async () => {

@@ -33,11 +33,16 @@ export async function readProfiles(): Promise<Stored> {
   }
 }
 
-/** Stores a profile and makes it the current one. Returns the one that it replaces. */
+/** Stores a profile and makes it the current one. Returns the one that it replaces. The key of a login stays its own. */
 export async function saveProfile(name: string, profile: Profile): Promise<Profile | undefined> {
   const { profiles } = await readProfiles()
-  await write({ current: name, profiles: { ...profiles, [name]: profile } })
-  return profiles[name]
+  const former = profiles[name]
+  const isOwn = profile.isOwn || (former?.isOwn && former.key === profile.key)
+  await write({
+    current: name,
+    profiles: { ...profiles, [name]: { ...profile, ...(isOwn && { isOwn }) } },
+  })
+  return former
 }
 
 /** Deletes a profile. After the current one, the first of the others is current. */
