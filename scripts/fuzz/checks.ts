@@ -100,6 +100,10 @@ export async function faultsOfResponse(
     } catch (error) {
       faults.push(`The response does not match its description: ${(error as Error).message}`)
     }
+    const { operation } = request
+    const isOwn = request.method === operation.method && status < 300 && json !== undefined
+    const mismatch = isOwn ? operation.mismatch?.(status, json) : null
+    if (mismatch) faults.push(`The response does not match its schema: ${mismatch}.`)
   }
   return faults
 }

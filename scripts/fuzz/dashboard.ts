@@ -1,6 +1,9 @@
 import Fastify from 'fastify'
+import type { TSchema } from 'typebox'
+import { published } from '../../server/http/mcp/published-schema.ts'
 import { dashboardApis } from '../../server/routes.ts'
 import type { Service } from '../../server/service.ts'
+import { mismatchesOf } from '../../server/test/described-responses.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
 
 /** The shop of a member, and the cookie of their session. */
@@ -16,6 +19,13 @@ export async function dashboardOperations(): Promise<Operation[]> {
   app.addHook('onRoute', ({ method, url, schema }) => {
     const path = url.replaceAll(/:(\w+)/g, '{$1}')
     const { body, params, querystring, headers } = (schema ?? {}) as Record<string, Schema>
+    const responses = Object.entries(schema?.response ?? {}).flatMap(([status, response]) => {
+      const shape = published(response as TSchema)
+      // No part of an intersection has all fields, so none of them can forbid additional ones.
+      if (JSON.stringify(shape).includes('"allOf"')) return []
+      return [[Number(status), mismatchesOf(shape)] as const]
+    })
+    const mismatches = new Map(responses)
     operations.push({
       id: `${method} ${path}`,
       credential: 'member',
@@ -29,6 +39,7 @@ export async function dashboardOperations(): Promise<Operation[]> {
       ...(body && {
         body: { type: 'application/json', schema: body, isRequired: true, example: undefined },
       }),
+      mismatch: (status, body) => mismatches.get(status)?.('#', body) ?? null,
     })
   })
   const ctx = { config: {} } as Service
@@ -48,9 +59,10 @@ const parametersOf = (schema: Schema | undefined, location: Parameter['in']): Pa
     name,
     in: location,
     schema: inner,
+    isRequired: schema?.required?.includes(name) ?? false,
   }))
 
-const PASSWORD = 'a password for the fuzzer alone'
+export const PASSWORD = 'a password for the fuzzer alone'
 
 /** Gives a shop a member with a password, and signs in. */
 export async function signIn(url: string, token: string, accountId: number): Promise<Member> {

@@ -44,6 +44,8 @@ export async function sell(send: Send, random: Random): Promise<void> {
   if (random.chance(0.8)) await send('shipOrder', options)
   if (random.chance(0.5)) await send('buyLabel', options)
   await send(random.pick(['disputeOrder', 'receiveOrder', 'cancelOrder']), options)
+  for (let steps = random.integer(0, 3); steps > 0; steps--)
+    await send(random.pick(AFTER_SALE), options)
   await send(random.pick(['resolveDispute', 'disputeOrder', 'cancelOrder']), options)
   if (random.chance(0.3)) await send('deleteListing', { ids: { listings: String(listing.id) } })
 }
@@ -56,6 +58,23 @@ export async function subscribe(send: Send, random: Random): Promise<void> {
   await send('listDeliveries')
   await send(random.pick(['resendDelivery', 'resendDeliveries', 'enableEndpoint', 'deleteWebhook']))
 }
+
+/** Steps on an order, by its seller, its member and the marketplace. */
+const AFTER_SALE = [
+  ...[
+    'answerDispute',
+    'cancelOwnOrder',
+    'addReview',
+    'changeReview',
+    'removeReview',
+    'refundOrder',
+  ],
+  ...['getAnyOrder', 'listDisputes', 'listReviews', 'listOwnReviews', 'replyToReview', 'listAudit'],
+  ...['', '/disputes'].map((path) => `GET /dashboard/api/orders/{order}${path}`),
+  ...['label', 'ship', 'cancel', 'dispute/answer'].map(
+    (path) => `POST /dashboard/api/orders/{order}/${path}`,
+  ),
+]
 
 const PARCEL = {
   code: 'parcel',

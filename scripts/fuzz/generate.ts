@@ -1,5 +1,5 @@
 import type { Random } from '../random.ts'
-import type { Member } from './dashboard.ts'
+import { type Member, PASSWORD } from './dashboard.ts'
 import type { Memory } from './memory.ts'
 import { INVALID_QUERIES, INVALID_SEGMENTS, UNUSUAL_HEADERS, UNUSUAL_METHODS } from './mutations.ts'
 import { idsIn, type Operation, type Parameter, type Schema } from './operations.ts'
@@ -43,13 +43,21 @@ export function createGenerator(
     body: (known: Known) => string | undefined,
     { ids: given = {}, accountId: requested, fields = {} }: Options = {},
   ): Request => {
-    const { ids, accountId: owner } = idsFor(operation, memory, random, given)
-    const seller = ownerAmong(memory.sellers, random, requested ?? owner)
-    const known = knownValues(memory, { receiverUrl, programs }, fields)
-    const member = ownerAmong(members, random, requested ?? owner)
-    const program = ownerAmong(programs, random, requested ?? owner)
+    const clients: readonly { accountId: number }[] = {
+      ...{ operator: [], none: [], seller: memory.sellers, member: members, program: programs },
+    }[operation.credential]
+    const owners = new Set(clients.map(({ accountId }) => accountId))
+    const { ids, accountId: found } = idsFor(operation, memory, random, given, owners)
+    const owner =
+      requested ?? found ?? (clients.length > 0 ? random.pick(clients).accountId : undefined)
+    const seller = ownerAmong(memory.sellers, random, owner)
+    const own = new Set(owner === undefined ? [] : [owner])
+    const known = knownValues(memory, { receiverUrl, origin, programs }, fields, own)
+    const member = ownerAmong(members, random, owner)
+    const program = ownerAmong(programs, random, owner)
+    const staff = memory.staff.length > 0 && random.chance(0.2) ? random.pick(memory.staff) : null
     const key = {
-      operator: operatorToken,
+      operator: staff ?? operatorToken,
       program: program?.token,
       seller: seller?.key,
       member: undefined,
@@ -95,7 +103,7 @@ export function createGenerator(
     return (known: Known) => {
       if (!body || (!body.isRequired && random.chance(0.1))) return undefined
       if (body.type === FORM_TYPE) return formFor(jsonFor(body.schema, { random, known }))
-      if (body.type !== JSON_TYPE) return String(body.example)
+      if (body.type !== JSON_TYPE) return linesFor(String(body.example), random)
       return jsonFor(body.schema, { random, known, always: Object.keys(fields) })
     }
   }
@@ -122,12 +130,13 @@ function idsFor(
   memory: Memory,
   random: Random,
   given: Record<string, string>,
+  owners: ReadonlySet<number>,
 ): { ids: Record<string, string>; accountId?: number | undefined } {
   const ids: Record<string, string> = {}
   let accountId: number | undefined
   // The innermost record determines its parents.
   for (const { collection } of idsIn(path).reverse()) {
-    const record = given[collection] ? undefined : memory.pick(collection, random)
+    const record = given[collection] ? undefined : memory.pick(collection, random, owners)
     const outer =
       collection === 'accounts' && accountId !== undefined ? String(accountId) : undefined
     ids[collection] ??= given[collection] ?? outer ?? record?.id ?? String(random.integer(1, 9))
@@ -171,16 +180,39 @@ const printable = (value: unknown) => String(value).replace(/[^\x20-\x7e]/g, '?'
 /** Generates values for fields by their names. */
 function knownValues(
   memory: Memory,
-  { receiverUrl, programs }: Pick<Credentials, 'receiverUrl' | 'programs'>,
+  { receiverUrl, origin, programs }: Pick<Credentials, 'receiverUrl' | 'origin' | 'programs'>,
   fields: Record<string, unknown>,
+  owners: ReadonlySet<number>,
 ): Known {
   const id = (collection: string) => (random: Random) => {
-    const found = memory.pick(collection, random)
+    const found = memory.pick(collection, random, owners)
     return found && Number(found.id)
   }
-  const text = (collection: string) => (random: Random) => memory.pick(collection, random)?.id
+  const several = (collection: string) => (random: Random) => [
+    ...new Set(Array.from({ length: random.integer(1, 4) }, () => id(collection)(random) ?? 1)),
+  ]
+  const text = (collection: string) => (random: Random) =>
+    memory.pick(collection, random, owners)?.id
   const generators: Record<string, (random: Random) => unknown> = {
     listing_id: id('listings'),
+    order_id: id('orders'),
+    order: id('orders'),
+    orders: several('orders'),
+    ids: several('listings'),
+    slice_key: text('slices'),
+    cursor: text('cursors'),
+    after: text('slices'),
+    month: text('statements'),
+    iban: () => 'NL02ABNA0123456789',
+    password: () => PASSWORD,
+    new_password: () => PASSWORD,
+    time_zone: (random) => random.pick(['Europe/Amsterdam', 'Asia/Tokyo', 'America/St_Johns']),
+    countries: (random) => random.pick([['NL'], ['DE', 'AT'], ['JP']]),
+    resource: (random) => origin + random.pick(['/mcp/seller', '/tools/v1']),
+    device_code: text('device codes'),
+    refresh_token: text('refresh tokens'),
+    since: (random) => random.pick(TIMES),
+    updated_since: (random) => random.pick(TIMES),
     id: id('listings'),
     // Few references, to provoke conflicts.
     reference: (random) => `SHELF-${random.integer(1, 20)}`,
@@ -194,8 +226,9 @@ function knownValues(
     url: (random) => `${receiverUrl}/hook-${random.integer(1, 99)}`,
     photo_urls: (random) => `${receiverUrl}/photo-${random.integer(1, 99)}.jpg`,
     option: (random) => random.pick(['parcel', 'letter']),
-    email: (random) => `${random.integer(1, 1e9)}@fuzz.example`,
-    client_id: (random) => random.pick(programs)?.clientId,
+    // Half of them repeat, so that a buyer has several orders.
+    email: (random) => `${random.integer(1, random.chance(0.5) ? 20 : 1e9)}@fuzz.example`,
+    client_id: (random) => (random.chance(0.5) ? random.pick(programs)?.clientId : undefined),
     user_code: text('user codes'),
     slug: (random) => `shop-${random.integer(1, 1e9)}`,
     code: (random) => random.pick(['parcel', 'letter', `way-${random.integer(1, 9)}`]),
@@ -213,6 +246,8 @@ function knownValues(
     return random.chance(0.95) ? generators[field]?.(random) : undefined
   }
 }
+
+const TIMES = ['2000-01-01', '2026-03-01T09:30:00Z', '2999-01-01']
 
 /** Makes a body that is invalid in one place, or not JSON at all. */
 function invalidBody(body: NonNullable<Operation['body']>, random: Random, known: Known): string {
@@ -257,6 +292,13 @@ function invalidForm(schema: Schema, random: Random, known: Known): string {
     () => '{"grant_type":"refresh_token"}',
   ])()
 }
+
+/** Varies the set, its language, and whether buyers see it. */
+const linesFor = (example: string, random: Random) =>
+  example
+    .replaceAll('kl1', `kl${random.integer(1, 9)}`)
+    .replace('"EN"', `"${random.pick(['EN', 'DE', 'FR', 'JA', 'KO', 'ZH'])}"`)
+    .replaceAll('"image_large"', `"visible":${random.chance(0.8)},"image_large"`)
 
 /** Makes one line of an import invalid. */
 function invalidLines(text: string, random: Random): string {

@@ -15,12 +15,15 @@ export type Known = { id: string; within: Record<string, string>; accountId?: nu
 
 export type Memory = {
   sellers: Seller[]
+  /** Tokens of staff members of all roles. */
+  staff: string[]
   known: Map<string, Known[]>
   /** The simulated carrier may fail until this time (performance.now()), so a 502 is expected. */
   carrierFailedAt: number
   /** Notes that a request steers the carrier; call the returned function with the response's label, if any. */
   steer(): (label: unknown) => void
-  pick(collection: string, random: Random): Known | undefined
+  /** Picks a record, nine times out of ten one that these shops own if there is one. */
+  pick(collection: string, random: Random, owners?: ReadonlySet<number>): Known | undefined
   addSeller(seller: Seller): void
   /** Drops a seller whose key was refused, unless it is the last one. */
   dropSeller(key: string): void
@@ -29,11 +32,16 @@ export type Memory = {
 }
 
 export function createMemory(): Memory {
-  const known: Memory['known'] = new Map()
+  const month = { id: new Date().toISOString().slice(0, 7), within: {} }
+  const known: Memory['known'] = new Map([['statements', [month]]])
   const remember = (collection: string, record: Known) => {
     const records = known.get(collection) ?? []
     known.set(collection, records)
-    if (records.some(({ id }) => id === record.id)) return
+    const found = records.find(({ id }) => id === record.id)
+    if (found) {
+      found.accountId ??= record.accountId
+      return
+    }
     records.push(record)
     if (records.length > MAX_REMEMBERED) records.shift()
   }
@@ -41,6 +49,7 @@ export function createMemory(): Memory {
   let overlapped = false
   const memory: Memory = {
     sellers: [],
+    staff: [],
     known,
     carrierFailedAt: Number.NEGATIVE_INFINITY,
     steer() {
@@ -53,8 +62,10 @@ export function createMemory(): Memory {
         if (isWorking) memory.carrierFailedAt = performance.now()
       }
     },
-    pick(collection, random) {
-      const records = known.get(collection) ?? []
+    pick(collection, random, owners) {
+      const all = known.get(collection) ?? []
+      const own = all.filter(({ accountId }) => accountId !== undefined && owners?.has(accountId))
+      const records = own.length > 0 && random.chance(0.9) ? own : all
       return records.length > 0 ? random.pick(records) : undefined
     },
     addSeller(seller) {
@@ -76,16 +87,18 @@ export function createMemory(): Memory {
       const collection = collectionOf(request.operation.path)
       for (const record of recordsIn(body)) {
         const id = record.id ?? record.slug
-        if (id !== undefined) remember(collection, { id: String(id), within, accountId })
+        const owner = record.account_id ?? accountId
+        if (id !== undefined) remember(collection, { id: String(id), within, accountId: owner })
       }
-      visitFields(body, (key, value) => {
+      visitFields(body, accountId, (key, value, owner) => {
         const target = REFERENCES[key]
         for (const id of target ? [value].flat() : []) {
           if (typeof id === 'string' || typeof id === 'number') {
-            remember(target!, { id: String(id), within: {}, accountId })
+            remember(target!, { id: String(id), within: {}, accountId: owner })
           }
         }
       })
+      if (collection === 'staff' && typeof body.token === 'string') memory.staff.push(body.token)
       if (collection === 'keys' && typeof body.key === 'string') {
         memory.addSeller({ accountId: Number(within.accounts ?? accountId), key: body.key })
       }
@@ -105,6 +118,9 @@ const REFERENCES: Record<string, string> = {
   cart_id: 'carts',
   label_url: 'labels',
   user_code: 'user codes',
+  device_code: 'device codes',
+  refresh_token: 'refresh tokens',
+  next: 'cursors',
 }
 
 /** The collection of the records in an operation's response. */
@@ -129,11 +145,17 @@ function recordsIn(body: Json): Json[] {
   return bulk.filter((record: Json) => typeof record === 'object' && record !== null)
 }
 
-function visitFields(value: Json, visit: (key: string, value: Json) => void): void {
+/** Visits each field with the shop that its object names, or the one of the objects around it. */
+function visitFields(
+  value: Json,
+  around: number | undefined,
+  visit: (key: string, value: Json, owner: number | undefined) => void,
+): void {
   if (typeof value !== 'object' || value === null) return
+  const owner = value.account_id ?? around
   for (const [key, inner] of Object.entries(value)) {
-    visit(key, inner)
-    visitFields(inner, visit)
+    visit(key, inner, owner)
+    visitFields(inner, owner, visit)
   }
 }
 

@@ -1,3 +1,5 @@
+import { mismatchesOf } from '../../server/test/described-responses.ts'
+
 /** The parts of an operation in a published description that requests need. */
 export type Operation = {
   id: string
@@ -8,6 +10,8 @@ export type Operation = {
   path: string
   parameters: Parameter[]
   body?: { type: string; schema: Schema; isRequired: boolean; example: unknown }
+  /** How a successful body violates its schema; null if it doesn't. The published descriptions have their own check. */
+  mismatch?: (status: number, body: unknown) => string | null
 }
 
 export type Parameter = {
@@ -65,10 +69,11 @@ export function operationsOf(document: Document, credential: Operation['credenti
         method: method.toUpperCase(),
         path: prefix + path,
         parameters: (operation.parameters ?? []).map(
-          ({ name, in: location, schema }: Document) => ({
+          ({ name, in: location, schema, required = false }: Document) => ({
             name,
             in: location,
             schema: follow(schema),
+            isRequired: required,
           }),
         ),
         ...(type
@@ -90,9 +95,9 @@ export function operationsOf(document: Document, credential: Operation['credenti
 export const operationsOfTools = (
   path: string,
   credential: Operation['credential'],
-  tools: { name: string; inputSchema: Schema }[],
+  tools: { name: string; inputSchema: Schema; outputSchema: object }[],
 ): Operation[] =>
-  tools.map(({ name, inputSchema }) => ({
+  tools.map(({ name, inputSchema, outputSchema }) => ({
     id: `call ${name} at ${path}`,
     credential,
     method: 'POST',
@@ -109,7 +114,17 @@ export const operationsOfTools = (
         params: strictObject({ name: { const: name }, arguments: inputSchema }),
       }),
     },
+    mismatch: mismatchOfResult(mismatchesOf(outputSchema)),
   }))
+
+/** The result of a call that failed has no structured content. */
+const mismatchOfResult =
+  (mismatch: ReturnType<typeof mismatchesOf>): Operation['mismatch'] =>
+  (_status, body) => {
+    const { structuredContent } =
+      (body as { result?: { structuredContent?: unknown } }).result ?? {}
+    return structuredContent === undefined ? null : mismatch('#', structuredContent)
+  }
 
 const strictObject = (properties: Record<string, Schema>): Schema => ({
   type: 'object',

@@ -57,27 +57,37 @@ const oneOf = (...values: string[]): Schema => ({ enum: values })
 
 /** The endpoints of RFC 6749, 7009, 7591 and 8628, whose parameters no published description has. */
 export const oauthOperations = (): Operation[] => [
-  endpoint('/oauth/token', FORM_TYPE, {
-    grant_type: oneOf(
-      'authorization_code',
-      'refresh_token',
-      'urn:ietf:params:oauth:grant-type:device_code',
-    ),
-    client_id: oneOf('cardstall-cli', 'https://program.example/client.json', 'unknown'),
-    code: text,
-    code_verifier: oneOf(VERIFIER, 'short'),
-    refresh_token: text,
-    device_code: text,
-    redirect_uri: oneOf(REDIRECT_URI),
-    resource: text,
-    scope: text,
-  }),
+  endpoint(
+    '/oauth/token',
+    FORM_TYPE,
+    {
+      grant_type: oneOf(
+        'authorization_code',
+        'refresh_token',
+        'urn:ietf:params:oauth:grant-type:device_code',
+      ),
+      client_id: oneOf('cardstall-cli', 'https://program.example/client.json', 'unknown'),
+      code: text,
+      code_verifier: oneOf(VERIFIER, 'short'),
+      refresh_token: text,
+      device_code: text,
+      redirect_uri: oneOf(REDIRECT_URI),
+      resource: text,
+      scope: text,
+    },
+    ['grant_type', 'client_id', 'code', 'code_verifier', 'refresh_token', 'device_code'],
+  ),
   endpoint('/oauth/revoke', FORM_TYPE, { token: text, token_type_hint: text }),
-  endpoint('/oauth/device', FORM_TYPE, {
-    client_id: oneOf('cardstall-cli', 'unknown'),
-    scope: oneOf('orders:read', 'none'),
-    resource: text,
-  }),
+  endpoint(
+    '/oauth/device',
+    FORM_TYPE,
+    {
+      client_id: oneOf('cardstall-cli', 'unknown'),
+      scope: oneOf('orders:read', 'none'),
+      resource: text,
+    },
+    ['client_id'],
+  ),
   endpoint('/oauth/register', 'application/json', {
     client_name: text,
     redirect_uris: {
@@ -121,7 +131,7 @@ export const consentOperations = (): Operation[] => {
     ...Object.fromEntries(SCOPES.map((scope) => [scope, oneOf('on')])),
   }
   const form = (path: string, properties: Record<string, Schema>): Operation => ({
-    ...endpoint(path, FORM_TYPE, properties),
+    ...endpoint(path, FORM_TYPE, properties, ['decision', 'user_code']),
     credential: 'member',
   })
   const userCode = oneOf('BCDF-GHJK', 'x')
@@ -142,7 +152,12 @@ export const isPage = (target: string) => /^\/(oauth\/(authorize|step)|device)\b
 export const mayRedirectTo = (location: string) =>
   /^(\/(?![/\\])|\.{1,2}\/)/.test(location) || location.startsWith(`${REDIRECT_URI}?`)
 
-const endpoint = (path: string, type: string, properties: Record<string, Schema>): Operation => ({
+const endpoint = (
+  path: string,
+  type: string,
+  properties: Record<string, Schema>,
+  required: string[] = [],
+): Operation => ({
   id: `POST ${path}`,
   credential: 'none',
   method: 'POST',
@@ -152,6 +167,6 @@ const endpoint = (path: string, type: string, properties: Record<string, Schema>
     type,
     isRequired: true,
     example: undefined,
-    schema: { type: 'object', properties },
+    schema: { type: 'object', properties, required },
   },
 })

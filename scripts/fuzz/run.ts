@@ -173,6 +173,11 @@ async function runSessions(
   const ended = await Promise.allSettled(work)
   const failed = ended.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
+  try {
+    await sessions[0]!.readLists()
+  } finally {
+    sessions[0]!.close()
+  }
 }
 
 /** Receives webhooks and serves photos; most of its responses are failures. */

@@ -49,6 +49,7 @@ const TIMEOUT_MS = 30_000
 /** Short, because an incomplete request gets no response. */
 const ATTACK_TIMEOUT_MS = 100
 const MAX_EARLIER_REQUESTS = 5
+const MAX_PAGES = 100
 
 /** A client that sends random requests in sequence on its own connection. */
 export function createSession(shared: Shared, random: Random) {
@@ -148,7 +149,8 @@ export function createSession(shared: Shared, random: Random) {
     send,
     async step(): Promise<void> {
       const roll = random.between(0, 100)
-      if (roll < 3) await openShop(send, random)
+      // Few shops, so that each has many records.
+      if (roll < 0.5) await openShop(send, random)
       else if (roll < 8) await sell(send, random)
       else if (roll < 9) await subscribe(send, random)
       else if (roll < 20) await sendAttack()
@@ -156,6 +158,19 @@ export function createSession(shared: Shared, random: Random) {
         const operation = random.pick(chosen)
         const { valid, nearlyValid } = generator
         await exchange(roll < 60 ? valid(operation) : nearlyValid(operation))
+      }
+    },
+    /** Reads all pages of the marketplace's lists: a record may match its schema where it is written, but not in a list. */
+    async readLists(): Promise<void> {
+      memory.staff.length = 0
+      for (const operation of operations) {
+        const isList = operation.parameters.some(({ name }) => name === 'page')
+        if (!isList || operation.credential !== 'operator' || operation.path.includes('{')) continue
+        for (let page = 1, last = 1; page <= Math.min(last, MAX_PAGES); page++) {
+          const target = `${operation.path}?per_page=100&page=${page}`
+          const { body } = await exchange({ ...generator.valid(operation), target })
+          last = jsonIn(body)?.meta?.last_page ?? 0
+        }
       }
     },
     close: () => connection?.close(),

@@ -54,7 +54,8 @@ function writer({ random, known, always = [], invalidAt }: Values) {
     if (isInvalid) return boundary(schema, type)
     if (type === 'null') return 'null'
     const value = known(field, random)
-    return JSON.stringify(fits(value, type) ? value : plain(schema, type))
+    const text = Array.isArray(value) && type === 'string' ? value.join() : value
+    return JSON.stringify(fits(text, type) ? text : plain(schema, type))
   }
 
   const object = ({ properties = {}, required = [] }: Schema, isInvalid: boolean): string => {
