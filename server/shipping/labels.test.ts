@@ -441,6 +441,25 @@ describe('labels of several orders', () => {
     expect(again.every(({ error }) => error === undefined)).toBe(true)
     expect(await bought()).toBe(before + orders.length)
   })
+
+  it('rows of one slice in a call share its purchase, and none waits while other labels could be bought', async () => {
+    const [parcel, other] = [await order({ rows: 5 }), await order()]
+    const otherBegun = Promise.withResolvers<void>()
+    interfere({
+      async buy(bought) {
+        if (bought.sliceKey === other.sliceKey) otherBegun.resolve()
+        await otherBegun.promise
+        return simulated.buy(bought)
+      },
+    })
+    const account = { id: seller.accountId, payoutVerified: true }
+    const orderIds = [...parcel.orderIds, ...other.orderIds]
+    const results = await buyLabels(app.ctx, account, orderIds)
+    expect(results.map(({ orderId, error }) => [orderId, error?.type])).toEqual(
+      orderIds.map((id) => [id, undefined]),
+    )
+    expect(calls.filter((call) => call === 'buy')).toHaveLength(2)
+  })
 })
 
 describe('a reading of the carrier', () => {

@@ -31,7 +31,10 @@ export type LabelResult = { orderId: number } & (
   | { error: ApiError }
 )
 
-/** Buys or reads the labels of several orders (labels.ts). Each succeeds or fails on its own. */
+/**
+ * Buys or reads the labels of several orders (labels.ts). Each succeeds or fails on its own. Rows of one slice share one
+ * purchase: a call for each would wait for the first, and keep other purchases from starting.
+ */
 export async function buyLabels(
   ctx: ShippingContext,
   account: { id: number; payoutVerified: boolean },
@@ -44,8 +47,15 @@ export async function buyLabels(
     if (performance.now() >= deadline) throw notStarted()
     return buyLabel(ctx, { account, orderId })
   }
+  const sliceOf = await sliceIdsOf(ctx, account.id, orderIds)
+  const purchases = new Map<number | undefined, ReturnType<typeof buyInTime>>()
   const bought = await Promise.allSettled(
-    orderIds.map((orderId) => limit(() => buyInTime(orderId))),
+    orderIds.map((orderId) => {
+      const sliceId = sliceOf.get(orderId)
+      const purchase = (sliceId && purchases.get(sliceId)) || limit(() => buyInTime(orderId))
+      purchases.set(sliceId, purchase)
+      return purchase
+    }),
   )
   const sliceIds = bought.flatMap((outcome) =>
     outcome.status === 'fulfilled' ? outcome.value.sliceId : [],
@@ -62,6 +72,20 @@ export async function buyLabels(
     if (outcome.reason instanceof ApiError) return { orderId, error: outcome.reason }
     throw outcome.reason
   })
+}
+
+/** The slices of those rows that are the account's. */
+async function sliceIdsOf(
+  { db }: Context,
+  accountId: number,
+  orderIds: number[],
+): Promise<Map<number, number>> {
+  const rows = await db<{ id: number; sliceId: number }[]>`
+    select id, slice_id as "sliceId"
+    from orders
+    where id = any(${orderIds}::bigint[]) and account_id = ${accountId}
+  `
+  return new Map(rows.map(({ id, sliceId }) => [id, sliceId]))
 }
 
 const notStarted = () =>
@@ -86,12 +110,7 @@ export async function mergeLabels(
   accountId: number,
   orderIds: number[],
 ): Promise<{ pdf: Uint8Array; missing: number[] }> {
-  const rows = await ctx.db<{ id: number; sliceId: number }[]>`
-    select id, slice_id as "sliceId"
-    from orders
-    where id = any(${orderIds}::bigint[]) and account_id = ${accountId}
-  `
-  const sliceOf = new Map(rows.map(({ id, sliceId }) => [id, sliceId]))
+  const sliceOf = await sliceIdsOf(ctx, accountId, orderIds)
   if (orderIds.some((id) => !sliceOf.has(id))) throw orderNotFound()
   const sliceIds = [...new Set(orderIds.map((id) => sliceOf.get(id)!))]
   const labels = await readLabels(ctx, sliceIds)
