@@ -251,6 +251,13 @@ describe('the Sendcloud carrier', () => {
     }
   })
 
+  it('the message about a cancelled parcel does not ask the seller to call again', async () => {
+    newParcel = () => ({ ...announced(), status: { id: 2000, message: 'Cancelled' } })
+    const { message } = await carrier().buy(PARCEL)
+    expect(message).toMatch(/cancelled at the carrier/)
+    expect(message).not.toMatch(/call again/)
+  })
+
   it.each([
     ['a number', { tracking_number: 12345 }, { trackingCode: '12345' }],
     ['padded', { tracking_number: ' 3SY ' }, { trackingCode: '3SY' }],

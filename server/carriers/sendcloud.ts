@@ -23,6 +23,8 @@ const MAX_STATUS_CHARACTERS = 200
 const BEING_ANNOUNCED = 1001
 const NOT_ANNOUNCED = [999, 1002]
 const CANCELLED = [1998, 1999, 2000, 2001]
+const CANCELLED_MESSAGE =
+  'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'
 
 /** Error codes of requests that never reached the server. */
 const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']
@@ -147,7 +149,7 @@ function shipmentIn(parcel: SendcloudParcel, log: Pick<Log, 'warn'>): CarrierShi
   return {
     id,
     status: shipmentStatus,
-    message: shipmentStatus === 'action_required' ? ACTION_REQUIRED : null,
+    message: messageFor(shipmentStatus, status?.id),
     trackingCode: usable('tracking_number', textFrom(parcel.tracking_number, MAX_CODE_CHARACTERS)),
     trackingUrl: usable('tracking_url', webUrlFrom(parcel.tracking_url)),
     trackingStatus: usable('status', textFrom(cut(status?.message), MAX_STATUS_CHARACTERS)),
@@ -176,6 +178,11 @@ function statusFrom(statusId: unknown, hasLabel: boolean): CarrierShipment['stat
   if (statusId === BEING_ANNOUNCED) return 'processing'
   if (isAmong([...NOT_ANNOUNCED, ...CANCELLED], statusId)) return 'action_required'
   return hasLabel ? 'ready' : 'processing'
+}
+
+function messageFor(status: CarrierShipment['status'], statusId: unknown): string | null {
+  if (status !== 'action_required') return null
+  return isAmong(CANCELLED, statusId) ? CANCELLED_MESSAGE : ACTION_REQUIRED
 }
 
 const isAmong = (ids: readonly unknown[], id: unknown) => ids.includes(id)
