@@ -2,7 +2,16 @@ import { beforeAll, expect, it } from 'vitest'
 import type { Service } from '../service.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { eventsOf, LABEL, openShop, rowOf, sellEach, ship } from '../test/fixtures/orders.ts'
+import {
+  buy,
+  cancel,
+  eventsOf,
+  LABEL,
+  openShop,
+  rowOf,
+  sellEach,
+  ship,
+} from '../test/fixtures/orders.ts'
 import { cancelOverdue } from './cancel-overdue.ts'
 import { remindSellers } from './reminders.ts'
 
@@ -118,6 +127,24 @@ it('a seller without a payout setup is reminded, and has 14 days until a verific
   await runOnBoth()
   expect((await rowOf(late, orders[0]!)).status).toBe('cancelled')
   expect((await rowOf(saved, orders[1]!)).status).toBe('pending')
+})
+
+it('a seller without a payout setup is reminded within the next run of an order that follows cancelled ones', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const { listing_id } = await rowOf(shop, order)
+  await verify(shop, false)
+  await runOnBoth()
+  await buy(app, [[listing_id, 1]])
+  await runOnBoth()
+  const reminders = async () =>
+    (await subjectsTo(shop)).filter((subject) => subject === 'Your payout setup is missing')
+  expect(await reminders()).toHaveLength(1)
+  for (const { id } of (await shop.get('/v1/orders')).body.data) await cancel(app, id)
+  await buy(app, [[listing_id, 1]])
+  await runOnBoth()
+  await runOnBoth()
+  expect(await reminders()).toHaveLength(2)
 })
 
 /** Runs the job of a service outside the sandbox, a number of days from now. */

@@ -30,9 +30,20 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
         from accounts
         where
           not payout_verified
-          and (setup_reminded_at is null or setup_reminded_at <= ${before})
           and exists (
             select from orders where account_id = accounts.id and status = 'pending'
+          )
+          and (
+            setup_reminded_at is null
+            or setup_reminded_at <= ${before}
+            -- The last reminder was about none of the orders that wait now.
+            or not exists (
+              select from orders
+              where
+                account_id = accounts.id
+                and status = 'pending'
+                and created_at <= setup_reminded_at
+            )
           )
         order by id
         limit ${BATCH}
