@@ -215,3 +215,15 @@ it('the e-mail about a cancellation by the system claims no sale of a hidden lis
   expect(text).toContain('not shipped in time')
   expect(text).toMatch(/The units are in your stock again\.$/)
 })
+
+it('the e-mail about a cancellation by the system claims no stock of a removed listing', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const { listing_id } = await rowOf(shop, order)
+  await app.operator.post(`/operator/v1/listings/${listing_id}/take-down`, {
+    payload: { reason: 'A counterfeit' },
+  })
+  await advance(app.operator, 31 * DAY_S)
+  await runOnBoth()
+  expect((await mailsTo(shop)).at(-1)!.text).toMatch(/Misty Waterflower will be refunded\.$/)
+})

@@ -154,7 +154,10 @@ export function emailsAbout(
         toSeller(
           'Cancelled',
           `${nameOf(buyer)}’s order of ${item} was cancelled, because it was not shipped in time.`,
-          `${buyerRefunded} The units are in your stock again.`,
+          // The listing of an open order can be taken down, and a removed one isn't restocked.
+          order.listingId === null
+            ? buyerRefunded
+            : `${buyerRefunded} The units are in your stock again.`,
         ),
       ]
     case 'receive':
