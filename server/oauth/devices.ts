@@ -114,7 +114,6 @@ export function decideDevice(
 }
 
 type Device = {
-  grantId: number | null
   refused: boolean
   isExpired: boolean
   /** Whether the device polled again before its interval was over. */
@@ -135,9 +134,15 @@ export async function exchangeDevice(
   const hashed = hashToken(deviceCode)
   const result = await inTransaction(ctx, async (tx) => {
     const { db } = tx
+    // The grant before the device, like the end of a grant, which deletes its devices.
+    const [grant] = await db<{ id: number; scopes: Scope[] }[]>`
+      select id, scopes
+      from oauth_grants
+      where id = (select grant_id from oauth_devices where device_hash = decode(${hashed}, 'hex'))
+      for no key update
+    `
     const [device] = await db<Device[]>`
       select
-        grant_id as "grantId",
         refused,
         expires_at <= clock_timestamp() as "isExpired",
         coalesce(
@@ -158,7 +163,8 @@ export async function exchangeDevice(
       `
       return new OAuthError('slow_down', `Wait ${POLL_SECONDS} seconds longer between requests.`)
     }
-    if (device.grantId === null) {
+    // A member who allows it between the two statements is noticed at the next poll.
+    if (!grant) {
       await db`
         update oauth_devices
         set polled_at = clock_timestamp()
@@ -167,10 +173,7 @@ export async function exchangeDevice(
       return new OAuthError('authorization_pending', 'No member has allowed it yet.')
     }
     await db`delete from oauth_devices where device_hash = decode(${hashed}, 'hex')`
-    const [grant] = await db<{ scopes: Scope[] }[]>`
-      select scopes from oauth_grants where id = ${device.grantId}
-    `
-    return { ...(await issueTokens(tx, device.grantId)), scopes: grant!.scopes }
+    return { ...(await issueTokens(tx, grant.id)), scopes: grant.scopes }
   })
   // The transaction has recorded the poll.
   if (result instanceof OAuthError) throw result

@@ -124,7 +124,14 @@ export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<numb
     await db`
       update oauth_clients
       set keep_until = clock_timestamp() + make_interval(days => ${UNUSED_CLIENT_DAYS})
-      where id = any(${ended.map(({ clientId }) => clientId)}::text[])
+      where id = any(array(
+        select id
+        from oauth_clients
+        where id = any(${ended.map(({ clientId }) => clientId)}::text[])
+        -- Several processes that end grants of the same clients lock them in the same order.
+        order by id
+        for no key update
+      ))
     `
   }
   return ended.length

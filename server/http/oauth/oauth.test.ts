@@ -5,7 +5,7 @@ import { DatabaseUnavailable } from '../../database/unavailable.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import { removeMember } from '../../members/members.ts'
 import { findAccess } from '../../oauth/access.ts'
-import { pruneOAuth } from '../../oauth/grants.ts'
+import { createGrant, pruneOAuth } from '../../oauth/grants.ts'
 import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
 import { form, mailedToken } from '../../test/fixtures/members.ts'
 import {
@@ -720,7 +720,44 @@ it.each([
   expect((await response)!.status).toBe(401)
 })
 
+it('a member can be removed while their device exchanges its code, which is unknown then', async () => {
+  wait()
+  const member = await app.member()
+  const { device_code, user_code } = (await startDevice(app)).body
+  await member.post('/device', form({ user_code, ...allowing(SCOPES) }))
+  let response: ReturnType<typeof pollDevice> | undefined
+  await inTransaction(app.ctx, async (tx) => {
+    await tx.db`select from oauth_grants where member_id = ${member.memberId} for update`
+    response = pollDevice(app, device_code)
+    await untilLockWaiters(app.ctx.db)
+    await removeMember(tx, member.accountId, member.memberId)
+  })
+  expect(errorOf(await response!)).toEqual([400, 'invalid_grant'])
+})
+
 describe('connected programs', () => {
+  it('the end of several grants locks their programs in the order of their ids', async () => {
+    wait()
+    const member = await app.member()
+    const { db } = app.ctx
+    await db`
+      insert into oauth_clients (id, name, redirect_uris, keep_until)
+      values ('ordered-b', 'B', '{}', now()), ('ordered-a', 'A', '{}', now())
+    `
+    for (const clientId of ['ordered-b', 'ordered-a']) {
+      const grant = { memberId: member.memberId, clientId, clientName: clientId, host: null }
+      await createGrant(app.ctx, { ...grant, audience: ADDRESS, scopes: [] }, 60)
+    }
+    let response: ReturnType<typeof member.delete> | undefined
+    await inTransaction(app.ctx, async (tx) => {
+      await tx.db`select from oauth_clients where id = 'ordered-a' for update`
+      response = member.delete('/dashboard/api/programs')
+      await untilLockWaiters(db)
+      await tx.db`select from oauth_clients where id = 'ordered-b' for update nowait`
+    })
+    expect((await response!).status).toBe(204)
+  })
+
   it('a member sees the programs of the shop, and ends one or all', async () => {
     wait()
     const { member, clientId, accessToken } = await connected(app, ['orders:read'])
