@@ -24,7 +24,7 @@ export type Notice = {
   createdAt: Date
 }
 
-/** Writes a notice in the transaction of its cause. It replaces one about the same subject, and counts on from it. */
+/** Writes a notice in the transaction of its cause. It replaces one about the same subject, and counts on from it with a new id. */
 export async function addNotice<K extends NoticeKind>(
   { db, now }: Pick<Context, 'db' | 'now'>,
   accountId: number,
@@ -36,7 +36,12 @@ export async function addNotice<K extends NoticeKind>(
     insert into notices (account_id, kind, subject_id, data, created_at)
     values (${accountId}, ${kind}, ${subjectId}, ${JSON.stringify(facts)}::text::jsonb, ${now()})
     on conflict on constraint notices_one_per_subject do update
-    set data = excluded.data, count = notices.count + 1, created_at = excluded.created_at
+    set
+      -- A seller who dismisses the earlier occurrence hasn't seen this one.
+      id = default,
+      data = excluded.data,
+      count = notices.count + 1,
+      created_at = excluded.created_at
   `
 }
 
@@ -64,8 +69,8 @@ export const listNotices = ({ db }: Context, accountId: number): Promise<Notice[
     limit 100
   `
 
-/** Deletes a notice that the seller has read. @throws not_found unless it is the account's */
+/** Deletes a notice that the seller has read. @throws not_found unless it is the account's and has not happened again */
 export async function dismissNotice({ db }: Context, accountId: number, id: number): Promise<void> {
   const { count } = await db`delete from notices where id = ${id} and account_id = ${accountId}`
-  if (count === 0) throw notFound('There is no such notice.')
+  if (count === 0) throw notFound('This notice was dismissed before, or has happened again.')
 }

@@ -187,6 +187,20 @@ describe('webhooks in the dashboard', () => {
     expect(await noticesOf(member)).toMatchObject([{ kind: 'key_rotated', count: 1 }])
   })
 
+  it('dismissing a notice that has happened again since it was listed keeps the later one', async () => {
+    const seller = await app.seller()
+    const member = await app.member(seller.accountId)
+    const rotate = () =>
+      app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys/${seller.keyId}/rotate`)
+    await rotate()
+    const [listed] = await noticesOf(member)
+    await rotate()
+    expect((await member.delete(`/dashboard/api/notices/${listed.id}`)).status).toBe(404)
+    const [later] = await noticesOf(member)
+    expect(later).toMatchObject({ kind: 'key_rotated', count: 2 })
+    expect((await member.delete(`/dashboard/api/notices/${later.id}`)).status).toBe(204)
+  })
+
   it('the notice of a rotated key ends when the key is revoked, because its former secret works no longer', async () => {
     const seller = await app.seller()
     const member = await app.member(seller.accountId)
