@@ -31,8 +31,8 @@ declare module 'fastify' {
      */
     audit?: 'begun and ended' | 'never' | 'without state' | SharedCreation
     /**
-     * A short form of the body, without secrets, for a write whose response alone does not show what it did. The entry has
-     * it as `request`, in addition to the response.
+     * A short form of the body, without secrets, for a write that changes more than its record shows. The entry has it as
+     * `request`, in addition to the response.
      */
     auditRequest?: (body: never) => object
   }
@@ -146,7 +146,8 @@ export const auditWrites =
       const hasReport = isRefused && noteId !== undefined && hasData(payload)
       if ((isRefused && !hasReport) || transaction?.isRepeated) {
         const name = record?.name ?? null
-        const partial = { ...by(request), record: name, before, after: { interrupted: true } }
+        const after = effectOf(request, { interrupted: true })
+        const partial = { ...by(request), record: name, before, after }
         // After a server error, a part of the write may be done: its note becomes an entry later.
         if (noteId !== undefined && statusCode >= 500) abandonAudit(noteId)
         else if (noteId !== undefined) await endAudit(ctx, noteId, isPartial ? partial : undefined)
@@ -162,7 +163,8 @@ export const auditWrites =
         const state = created ?? (record ? await stateOf(tx, record) : data)
         const after = mode === 'without state' ? null : state
         // Without a parameter, a path of the dashboard is about the account, but can change others, such as listings.
-        const elsewhere = url.includes('/:') ? null : effectOf(request, data)
+        const namesRecord = url.includes('/:') && !route.config?.auditRequest
+        const elsewhere = namesRecord ? null : effectOf(request, data)
         const entry = {
           ...by(request),
           record: created ? nameOfNew(url, created) : (record?.name ?? null),

@@ -21,6 +21,8 @@ const entries = async (filter: string) =>
   (await app.operator.get(`/operator/v1/audit?${filter}`)).body.data
 const account = () => `/operator/v1/accounts/${shop.accountId}`
 
+const PERIOD = { from: '2026-03-01T09:30:00Z', to: '2026-03-02' }
+
 it('an entry has actor, role, action, record, the changed fields, request id and time', async () => {
   const [id] = await list(shop, cardItem())
   const { orderIds } = await buy(app, [[id!, 1]])
@@ -274,6 +276,32 @@ it('the entry of a bulk edit has what was asked for: the action with its value, 
   ])
   expect(all[1]).toMatchObject({ after: { changed: 0, failed: 101 } })
 })
+
+it.each([
+  [
+    'the operator',
+    (endpoint: number) =>
+      app.operator.post(`${account()}/webhooks/${endpoint}/resend`, { payload: PERIOD }),
+  ],
+  [
+    'a member',
+    async (endpoint: number) => {
+      const member = await app.member(shop.accountId)
+      return member.post(`/dashboard/api/webhooks/${endpoint}/resend`, { payload: PERIOD })
+    },
+  ],
+] as const)(
+  'the entry of a resend by %s has its period and the number of deliveries',
+  async (_, resend) => {
+    const payload = { url: 'https://receiver.example/audited', events: ['order.created'] }
+    const { id } = (await shop.post('/v1/webhooks', { payload })).body.data
+    expect((await resend(id)).status).toBe(202)
+    expect((await entries(`record=endpoint:${id}`))[0]).toMatchObject({
+      before: {},
+      after: { request: PERIOD, deliveries: 0 },
+    })
+  },
+)
 
 it('the log holds no secret, whatever is created or changed', async () => {
   const secrets: string[] = ['a-password-of-the-owner', 'NL02ABNA0123456789', 'user:hush@']

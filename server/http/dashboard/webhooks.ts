@@ -29,7 +29,7 @@ import { paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
 import { DeliveryQuery, DeliverySchema, deliveryFilters, deliveryJson } from '../shapes/delivery.ts'
-import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
+import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointInput, endpointJson } from '../shapes/webhook-endpoint.ts'
 import { repeatableSecret } from './repeatable-secret.ts'
 import { shopPeriod } from './shop-period.ts'
@@ -169,7 +169,7 @@ export const webhooksApi =
       '/webhooks/:id/resend',
       {
         // Many deliveries are resent in many transactions.
-        config: { audit: 'begun and ended', isLong: true },
+        config: { audit: 'begun and ended', auditRequest: auditedPeriod, isLong: true },
         schema: {
           ...endpoint,
           body: ResendInput,

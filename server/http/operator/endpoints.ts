@@ -7,7 +7,7 @@ import { resendDeliveries } from '../../webhooks/deliveries.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
 import { Data, PathId } from '../schema.ts'
-import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
+import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointSchema, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
 import { pathId } from '../validate.ts'
 
@@ -62,7 +62,7 @@ export const endpointRoutes =
       {
         preValidation: endpointExists(ctx),
         // Many deliveries are resent in many transactions.
-        config: { audit: 'begun and ended', isLong: true },
+        config: { audit: 'begun and ended', auditRequest: auditedPeriod, isLong: true },
         schema: {
           operationId: 'resendDeliveries',
           summary: 'Resend the deliveries that an endpoint has missed',

@@ -18,6 +18,9 @@ export const ResendInput = Type.Object(
   { examples: [{ from: '2026-03-01T09:30:00Z', to: '2026-03-02' }] },
 )
 
+/** The period of a request, as the audit log keeps it. */
+export const auditedPeriod = ({ from, to }: Static<typeof ResendInput>) => ({ from, to })
+
 export const Resent = Data(
   Type.Object({
     deliveries: Type.Integer({ description: 'Number of deliveries that are resent' }),
