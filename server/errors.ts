@@ -35,7 +35,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly fields: Record<string, unknown> | undefined
   readonly headers: Record<string, string>
-  /** Whether a part of the write was committed before, which the audit log has to show. */
+  /** Whether a part of the write was done before, or may have been, which the audit log has to show. */
   isPartial = false
 
   constructor(

@@ -162,5 +162,7 @@ const stillBuying = () =>
 function sellerError({ log }: Context, error: unknown, sliceId: number): unknown {
   if (!(error instanceof CarrierError)) return error
   log.warn({ err: error, slice: sliceId, outcome: error.outcome }, 'the carrier failed')
-  return providerError('The carrier could not provide the label. Try again later.', error)
+  const failure = providerError('The carrier could not provide the label. Try again later.', error)
+  failure.isPartial = error.outcome === 'unknown'
+  return failure
 }

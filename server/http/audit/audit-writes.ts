@@ -9,7 +9,7 @@ import {
 } from '../../audit/record.ts'
 import type { Context } from '../../context.ts'
 import type { Share, SharedWork } from '../../database/shared-transactions.ts'
-import { ApiError } from '../../errors.ts'
+import { ApiError, ERROR_TYPES } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import {
   beginRequest,
@@ -64,7 +64,7 @@ type Audited = {
   noteId: number | undefined
   /** Whether a shared transaction has written the entry. */
   isRecorded: boolean
-  /** Whether the write was refused after a part of it was committed. */
+  /** Whether the write failed after a part of it was done, or may have been. */
   isPartial: boolean
 }
 
@@ -148,8 +148,10 @@ export const auditWrites =
         const name = record?.name ?? null
         const after = effectOf(request, { interrupted: true })
         const partial = { ...by(request), record: name, before, after }
-        // After a server error, a part of the write may be done: its note becomes an entry later.
-        if (noteId !== undefined && statusCode >= 500) abandonAudit(noteId)
+        // After a server error, a part of the write may be done: its note becomes an entry later. The verb knows it after
+        // an error of the carrier.
+        const isUnknown = statusCode >= 500 && statusCode !== ERROR_TYPES.provider_error
+        if (noteId !== undefined && isUnknown) abandonAudit(noteId)
         else if (noteId !== undefined) await endAudit(ctx, noteId, isPartial ? partial : undefined)
         await (isRefused ? transaction?.rollBack() : transaction?.commit())
         return

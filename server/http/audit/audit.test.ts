@@ -1,9 +1,10 @@
 import { beforeAll, expect, it } from 'vitest'
 import { recordInterrupted } from '../../audit/record.ts'
+import { CarrierError } from '../../carriers/carrier.ts'
 import { runSchedule } from '../../schedule.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
-import { act, buy, insertSlices, openShop, ship } from '../../test/fixtures/orders.ts'
+import { act, buy, insertSlice, insertSlices, openShop, ship } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 let app: TestApp
@@ -191,6 +192,33 @@ it('the closing of an account that is refused midway is recorded as interrupted'
   expect(await entries(`record=account:${seller.accountId}`)).toMatchObject([
     { action: 'closeAccount', after: { interrupted: true } },
   ])
+})
+
+it.each([
+  ['refused by the carrier leaves no entry', 'refused', []],
+  [
+    'in doubt has an entry at once, as interrupted',
+    'unknown',
+    [{ action: 'POST /dashboard/api/orders/:order/label', after: { interrupted: true } }],
+  ],
+] as const)('the purchase of a label that is %s', async (_, outcome, expected) => {
+  const member = await app.member(shop.accountId)
+  const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
+  const carrier = app.ctx.carrier!
+  app.ctx.carrier = {
+    ...carrier,
+    buy: () => Promise.reject(new CarrierError(outcome, 'The carrier failed.')),
+  }
+  const { status } = await member.post(`/dashboard/api/orders/${orderIds[0]}/label`)
+  app.ctx.carrier = carrier
+  expect(status).toBe(502)
+  const isMatch = (entry: { record: string }) => entry.record === `order:${orderIds[0]}`
+  const recorded = (await entries(`actor=member:${member.memberId}`)).filter(isMatch)
+  expect(recorded).toHaveLength(expected.length)
+  expect(recorded).toMatchObject(expected)
+  const notes = await app.ctx
+    .db`select from unfinished_audit_entries where actor = ${`member:${member.memberId}`}`
+  expect(notes).toHaveLength(0)
 })
 
 it('a request that is repeated with its Idempotency-Key has one entry', async () => {
