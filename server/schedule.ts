@@ -54,7 +54,7 @@ const RECURRING_JOBS: RecurringJob[] = [
     everyMs: 1 * MINUTES,
     run: recalculateTiers,
   },
-  { name: 'issue the fee invoices of the last month', everyMs: 1 * HOURS, run: issueInvoices },
+  { name: 'issue the fee invoices of the last month', everyMs: 10 * MINUTES, run: issueInvoices },
   { name: 'run the payouts of the sandbox', everyMs: 1 * MINUTES, run: runSandboxPayouts },
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },

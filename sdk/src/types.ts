@@ -2218,7 +2218,7 @@ export interface Statement {
    */
   closing_balance: number
   /**
-   * The fee invoice. null until the month has ended, and without commission
+   * The fee invoice. null until it is issued, within half an hour after the end of the month, and without commission
    */
   invoice: {
     number: string

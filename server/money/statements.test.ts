@@ -4,7 +4,7 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
-import { issueInvoices } from './statements.ts'
+import { issueInvoices, readStatement } from './statements.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -172,6 +172,42 @@ it('after a jump of the sandbox’s clock to its limit only months with postings
     order by month
   `
   expect(issued.map(({ month }) => month)).toEqual(['2030-07', '2031-01', '2126-10'])
+})
+
+it('an invoice adds up the sales and cancellations of all days of its month, and no others', async () => {
+  const seller = await openShop(app)
+  const [listing] = await list(seller, cardItem({ price: 20, quantity: 6 }))
+  const sell = async (moment: string) =>
+    (await at(moment, () => buy(app, [[listing!, 1]]))).orderIds[0]!
+  await sell('2127-01-31T23:59:59Z')
+  const first = await sell('2127-02-01T00:00:00Z')
+  await sell('2127-02-14T12:00:00Z')
+  await sell('2127-02-15T00:00:00Z')
+  await at('2127-02-28T12:00:00Z', () => cancel(app, first))
+  await sell('2127-02-28T23:59:59Z')
+  await sell('2127-03-01T00:00:00Z')
+  const commissions = await at('2127-04-02T00:00:00Z', () =>
+    Promise.all(
+      ['2127-01', '2127-02', '2127-03'].map(
+        async (month) => (await read(seller, month)).body.data.invoice.commission,
+      ),
+    ),
+  )
+  expect(commissions).toEqual([1, 3, 1])
+})
+
+it('outside the sandbox a statement doesn’t wait until the job has issued the invoices', async () => {
+  const { ctx } = app
+  const seller = await openShop(app)
+  const [listing] = await list(seller, cardItem({ price: 20 }))
+  await at('2127-05-20T00:00:00Z', () => buy(app, [[listing!, 1]]))
+  const live = { ...ctx, now: () => new Date('2127-06-02T00:00:00Z') }
+  live.config = { ...ctx.config, sandbox: false }
+  expect(await readStatement(live, seller.accountId, '2127-05')).toMatchObject({ invoice: null })
+  await issueInvoices(live)
+  expect(await readStatement(live, seller.accountId, '2127-05')).toMatchObject({
+    invoice: { number: '2127-05-00001', commissionCents: 100 },
+  })
 })
 
 it('a seller lists their own payouts only, and needs orders:read', async () => {

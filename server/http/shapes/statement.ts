@@ -26,7 +26,10 @@ export const StatementSchema = component(
       ),
       invoice: Nullable(
         Type.Object({ number: Type.String(), commission: amount('The commission of the month') }),
-        { description: 'The fee invoice. null until the month has ended, and without commission' },
+        {
+          description:
+            'The fee invoice. null until it is issued, within half an hour after the end of the month, and without commission',
+        },
       ),
     },
     { description: 'A seller’s month, computed from the ledger.' },
