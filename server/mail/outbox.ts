@@ -115,7 +115,8 @@ const columns = (db: Db) => db`
 `
 
 /** Claims the e-mails that have been due longest (queue/README.md). */
-export async function claimMails({ db, now }: Context, max: number): Promise<ClaimedMail[]> {
+export async function claimMails(ctx: Context, max: number): Promise<ClaimedMail[]> {
+  const { db, now } = ctx
   const mails = await db<ClaimedMail[]>`
     update mails
     set
@@ -136,8 +137,8 @@ export async function claimMails({ db, now }: Context, max: number): Promise<Cla
     ))
     returning id, recipient as "to", subject, text, attempts, created_at as "createdAt"
   `
-  // Reads every waiting e-mail, so it runs once a queue is empty instead of before each claim.
-  if (mails.length === 0) await failInterrupted(db, 'mails', MAX_ATTEMPTS)
+  // Reads every e-mail that is due, so it runs once none can be claimed instead of before each claim.
+  if (mails.length === 0) await failInterrupted(ctx, 'mails', MAX_ATTEMPTS)
   return mails
 }
 

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
@@ -301,6 +302,22 @@ describe('a claim of a photo', () => {
     const read = await begin((db) =>
       rowsRead(db, 'photos', async () => {
         expect(await claimPhoto({ ...app.ctx, db }, [busy])).toMatchObject({ url: at('other') })
+      }),
+    )
+    expect(read).toBeLessThan(20)
+  })
+
+  it('a claim that finds no photo reads few of those that wait for a retry', async () => {
+    const urls = Array.from({ length: 3_000 }, (_, number) => at(`${number}`))
+    const id = await insertListingWithPhotos(app, ...urls)
+    await app.ctx.db`
+      update photos set attempts = 1, next_attempt_at = next_attempt_at + interval '1 hour'
+      where listing_id = ${id}
+    `
+    await app.ctx.db`vacuum analyze photos`
+    const read = await inTransaction(app.ctx, (tx) =>
+      rowsRead(tx.db, 'photos', async () => {
+        expect(await claimPhoto(tx)).toBeUndefined()
       }),
     )
     expect(read).toBeLessThan(20)

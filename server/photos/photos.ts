@@ -99,7 +99,7 @@ export async function claimPhoto(
       attempts,
       listings.status = 'removed' as "listingIsRemoved"
   `
-  // Reads every waiting photo, so it runs once no photo is due instead of before each claim.
+  // Reads every photo that is due, so it runs once none can be claimed instead of before each claim.
   if (!photo && excludedAccounts.length === 0) await failInterruptedPhotos(ctx)
   return photo
 }
@@ -107,7 +107,7 @@ export async function claimPhoto(
 /** Fails the photos whose last permitted attempt was interrupted, with notices for their sellers. */
 const failInterruptedPhotos = (ctx: Context): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const ids = await failInterrupted(tx.db, 'photos', MAX_ATTEMPTS)
+    const ids = await failInterrupted(tx, 'photos', MAX_ATTEMPTS)
     if (ids.length === 0) return
     const photos = await tx.db<{ accountId: number; listingId: number }[]>`
       select photos.account_id as "accountId", listing_id as "listingId"

@@ -1,4 +1,4 @@
-import type { Db } from '../database/sql.ts'
+import type { Context } from '../context.ts'
 
 /** Error recorded for an attempt whose process died before it finished. */
 export const INTERRUPTED = 'The service stopped during this attempt.'
@@ -10,7 +10,7 @@ export const INTERRUPTED = 'The service stopped during this attempt.'
  * @returns the ids of the rows
  */
 export async function failInterrupted(
-  db: Db,
+  { db, now }: Pick<Context, 'db' | 'now'>,
   table: 'mails' | 'photos',
   maxAttempts: number,
 ): Promise<number[]> {
@@ -22,6 +22,8 @@ export async function failInterrupted(
       from ${db(table)}
       where
         status = 'waiting'
+        -- True since the attempt was claimed. The index leaves out the rows that wait for a retry.
+        and next_attempt_at <= ${now()}
         and attempts >= ${maxAttempts}
         and leased_until < clock_timestamp()
       for update skip locked
