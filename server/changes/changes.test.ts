@@ -148,7 +148,6 @@ describe('GET /tools/v1/changes', () => {
     for (const cursor of [
       'x',
       `${registration}-${xid}-${id}`,
-      `${registration}-999999999999999999-${id}-${at}`,
       `${registration}-${xid}-${id}-${at}-1`,
       `${registration}-${'9'.repeat(40)}-${id}-${at}`,
     ]) {
@@ -246,6 +245,32 @@ describe('a cursor', () => {
     const again = await startCursor(seller)
     expect((await seller.get(`${FEED}?cursor=${next}`)).status).toBe(410)
     expect((await changesAfter(seller, again)).changes).toEqual([])
+  })
+
+  it('a cursor that the database has not reached, because a backup was restored, ends the registration with 410', async () => {
+    const seller = await app.seller()
+    const cursor = await startCursor(seller)
+    const [registration, , id, at] = cursor.split('-')
+    for (const ended of [`${registration}-999999999999999999-${id}-${at}`, cursor]) {
+      const { status, body } = await seller.get(`${FEED}?cursor=${ended}`)
+      expect([ended, status, body.error?.type]).toEqual([ended, 410, 'cursor_expired'])
+    }
+  })
+
+  it('a dump that is restored on another server ends the registrations whose changes have its transaction ids', async () => {
+    const seller = await app.seller()
+    const cursor = await startCursor(seller)
+    const bystander = await app.seller()
+    const kept = await startCursor(bystander)
+    const { db } = app.ctx
+    for (const follower of [seller, bystander]) await list(follower, cardItem())
+    await db`
+      update changes set xid = '999999999999999999' where account_id = ${seller.accountId}
+    `
+    await pruneChanges(app.ctx)
+    expect((await seller.get(`${FEED}?cursor=${cursor}`)).status).toBe(410)
+    expect(await db`select from changes where account_id = ${seller.accountId}`).toHaveLength(0)
+    await readable(bystander, kept, 1)
   })
 
   it('a first cursor waits for transactions that wrote before it was registered', async () => {

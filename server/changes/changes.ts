@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
+import type { Db } from '../database/sql.ts'
 import { cursorExpired, serviceUnavailable, validationError } from '../errors.ts'
 import { realTime } from '../time/real-time.ts'
 import { waitUntil } from '../time/wait-until.ts'
@@ -104,7 +105,7 @@ export type ChangesPage = {
 /**
  * The changes of an account after a cursor.
  *
- * @throws cursor_expired if changes may be missing, validation_error for a cursor that this database never issued
+ * @throws cursor_expired if changes may be missing
  */
 export async function readChanges(
   ctx: Context,
@@ -125,7 +126,11 @@ export async function readChanges(
   const issuedAt = now()
   const isOld = issuedAt.getTime() - cursor.issuedAt.getTime() > CURSOR_LIFETIME_MS
   if (!state || state.registration !== cursor.registration || isOld) throw cursorExpired()
-  if (state.isAhead) throw cursorInvalid()
+  if (state.isAhead) {
+    // A backup was restored. The cursor must not become valid again once the transaction ids have reached it.
+    await db`delete from change_followers where account_id = ${accountId}`
+    throw cursorExpired()
+  }
   if (issuedAt.getTime() - state.readAt.getTime() > READ_AT_PRECISION_MS) {
     await db`update change_followers set read_at = ${issuedAt} where account_id = ${accountId}`
   }
@@ -187,6 +192,7 @@ export async function haveChanges(
 
 /** Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. */
 export async function pruneChanges({ db, now }: Context): Promise<void> {
+  await endRestored(db)
   await db`
     delete from change_followers
     where read_at < ${new Date(now().getTime() - REGISTRATION_LIFETIME_MS)}
@@ -194,6 +200,26 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
   await deleteInBatches(db, 'changes', {
     where: db`created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}`,
     orderBy: 'created_at',
+  })
+}
+
+/**
+ * Ends the registrations whose changes have transaction ids that this server has not reached: a dump of another server
+ * was restored. Their cursors would miss changes once the ids have passed them.
+ */
+async function endRestored(db: Db): Promise<void> {
+  const isAhead = db`xid >= pg_snapshot_xmax(pg_current_snapshot())`
+  const ended = await db<{ accountId: number }[]>`
+    delete from change_followers
+    where exists (
+      select from changes where changes.account_id = change_followers.account_id and ${isAhead}
+    )
+    returning account_id as "accountId"
+  `
+  if (ended.length === 0) return
+  await deleteInBatches(db, 'changes', {
+    where: db`account_id = any(${ended.map(({ accountId }) => accountId)}::bigint[]) and ${isAhead}`,
+    orderBy: 'account_id',
   })
 }
 
