@@ -98,6 +98,17 @@ describe('e-mail about orders', () => {
     expect(shipped.text).toMatch(/\n\nTracking code: Post Pay customs: evil\.example$/)
   })
 
+  it('the name of a buyer stays on one line of the e-mails to both sides', async () => {
+    const buyer = { ...BUYER, name: 'Misty\r\n\r\nPay again:\u2028evil.example' }
+    const [card] = await list(seller, cardItem())
+    const payload = { buyer, lines: [{ listing_id: card, quantity: 1 }] }
+    const emails = await emailsOf(() => market.operator.post('/operator/v1/checkouts', { payload }))
+    expect(emails.map(({ text }: { text: string }) => text)).toEqual([
+      expect.stringContaining('\n\nMisty Pay again: evil.example has bought from you:\n\n'),
+      expect.stringMatching(/^Hello Misty Pay again: evil\.example,\n\n/),
+    ])
+  })
+
   it('each line of a text by the other side is quoted, so that none reads as the marketplace’s own', async () => {
     const [card] = await buy()
     await ship(card)

@@ -25,7 +25,7 @@ export type Parties = {
  * @param unnamed `the buyer` inside a sentence
  */
 export const nameOf = ({ name }: Pick<Parties['buyer'], 'name'>, unnamed = 'The buyer'): string =>
-  name || unnamed
+  oneLine(name) || unnamed
 
 /** Reads the names and e-mail addresses of a slice's parties. */
 export async function partiesOf({ db }: Context, sliceId: number): Promise<Parties> {
@@ -55,7 +55,7 @@ export function soldEmail(
     to: seller.email,
     subject: `Sold: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} listings`}`,
     text: textFor(seller.shopName, [
-      `${buyer.name} has bought from you:`,
+      `${nameOf(buyer)} has bought from you:`,
       rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
       'Please ship the order soon and mark it as shipped.',
     ]),
@@ -271,7 +271,7 @@ export const cancelAnnouncedEmail = (
   to: email,
   subject: `${isVerified ? 'Please ship' : 'Your payout setup is missing'}: order ${orderId}`,
   text: textFor(shopName, [
-    `${buyerName} is waiting for ${rows === 1 ? 'an item' : `${rows} items`} that you have not shipped: ${orderPage(ctx, orderId)}`,
+    `${nameOf({ name: buyerName })} is waiting for ${rows === 1 ? 'an item' : `${rows} items`} that you have not shipped: ${orderPage(ctx, orderId)}`,
     isVerified
       ? 'Please ship the order and mark it as shipped.'
       : `You can ship once your payout setup is verified: ${payoutsPage(ctx)}`,
@@ -304,7 +304,7 @@ export const labelUnusedEmail = (
   to: email,
   subject: `Have you shipped order ${orderId}?`,
   text: textFor(shopName, [
-    `You bought a label for the order of ${buyerName} three days ago, but the order is not marked as shipped.`,
+    `You bought a label for the order of ${nameOf({ name: buyerName }, 'a buyer')} three days ago, but the order is not marked as shipped.`,
     `If the parcel is on its way, mark it as shipped: ${orderPage(ctx, orderId)}`,
   ]),
 })
@@ -412,4 +412,4 @@ const dateAndTime = (moment: Date) => `${timestamp(moment).slice(0, 16).replace(
 const euros = (cents: number) => `${eurosFromCents(cents).toFixed(2)} EUR`
 
 const textFor = (reader: string, paragraphs: (string | null | undefined | false | '')[]) =>
-  [`Hello ${reader},`, ...paragraphs.filter(Boolean)].join('\n\n')
+  [`Hello ${oneLine(reader)},`, ...paragraphs.filter(Boolean)].join('\n\n')

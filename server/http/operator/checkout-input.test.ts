@@ -163,24 +163,6 @@ describe('invalid checkouts', () => {
     expect(sold).toBe(0)
   })
 
-  it('a buyer’s name and the lines of an address are one line of more than blanks, as a label needs them', async () => {
-    const required = ['full_name', 'street', 'house_number', 'zip', 'city']
-    const lines = [...required, 'house_number_suffix', 'phone']
-    const withText = (fields: string[], text: string) => ({
-      ...buyer({ name: text }),
-      ...address(Object.fromEntries(fields.map((field) => [field, text]))),
-    })
-    for (const [text, fields] of [
-      [' \u3000', required],
-      ['A\n\nPay', lines],
-      ['A\u2028B', lines],
-    ] as const) {
-      const { status, body } = await sendCart(app, [[listing, 1]], withText([...lines], text))
-      const refused = ['buyer.name', ...fields.map((field) => `address.${field}`)]
-      expect([status, Object.keys(body.error.fields).sort()]).toEqual([422, refused.sort()])
-    }
-  })
-
   it('a checkout reports all invalid fields at once', async () => {
     const { status, body } = await sendCart(app, [[listing, 0]], {
       ...buyer({ name: '' }),

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Address } from '../../text/address.ts'
-import { component, FilledText, Line, Nullable, Text } from '../schema.ts'
+import { component, FilledText, Nullable, Text } from '../schema.ts'
 
 export const AddressSchema = component(
   'Address',
@@ -32,14 +32,14 @@ export const addressJson = (address: Address): Address => ({
 })
 
 export const AddressInput = Type.Object({
-  full_name: Line({ maxLength: 200 }),
-  street: Line({ maxLength: 200 }),
-  house_number: Line({ maxLength: 20 }),
-  house_number_suffix: Type.Optional(Nullable(Text({ maxLength: 20, singleLine: true }))),
-  zip: Line({ maxLength: 20 }),
-  city: Line({ maxLength: 200 }),
+  full_name: FilledText({ maxLength: 200 }),
+  street: FilledText({ maxLength: 200 }),
+  house_number: FilledText({ maxLength: 20 }),
+  house_number_suffix: Type.Optional(Nullable(Text({ maxLength: 20 }))),
+  zip: FilledText({ maxLength: 20 }),
+  city: FilledText({ maxLength: 200 }),
   country: FilledText({ pattern: '^[A-Za-z]{2}$', description: 'ISO country code' }),
-  phone: Type.Optional(Nullable(Text({ maxLength: 50, singleLine: true }))),
+  phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
 })
 
 /** The address of a request as the domain has it: an optional field of blanks becomes null. */

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
 import type { Checkout, NewCheckout } from '../../orders/checkout.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
-import { component, FilledText, Id, Line, Nullable } from '../schema.ts'
+import { component, FilledText, Id, Nullable } from '../schema.ts'
 import { Email } from './account.ts'
 import { AddressInput, addressOf } from './address.ts'
 
@@ -15,7 +15,7 @@ const id = Id()
 export const CheckoutInput = Type.Object(
   {
     buyer: Type.Object({
-      name: Line({ maxLength: 200 }),
+      name: FilledText({ maxLength: 200 }),
       email: Email(),
     }),
     address: Type.Optional(
