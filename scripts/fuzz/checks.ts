@@ -1,6 +1,7 @@
 import { ERROR_TYPES } from '../../server/errors.ts'
 import type { describedResponses } from '../../server/test/described-responses.ts'
 import type { Response } from './client.ts'
+import { pathWith } from './generate.ts'
 import { jsonIn, type Memory } from './memory.ts'
 import { isPage, mayRedirectTo } from './programs.ts'
 import type { Request } from './request.ts'
@@ -101,7 +102,10 @@ export async function faultsOfResponse(
       faults.push(`The response does not match its description: ${(error as Error).message}`)
     }
     const { operation } = request
-    const isOwn = request.method === operation.method && status < 300 && json !== undefined
+    const isReached =
+      request.method === operation.method &&
+      request.target.split('?')[0] === pathWith(operation.path, request.ids)
+    const isOwn = isReached && status < 300 && json !== undefined
     const mismatch = isOwn ? operation.mismatch?.(status, json) : null
     if (mismatch) faults.push(`The response does not match its schema: ${mismatch}.`)
   }

@@ -146,7 +146,8 @@ function idsFor(
   return { ids, accountId }
 }
 
-const pathWith = (path: string, ids: Record<string, string>) => {
+/** The path of an operation with these ids. */
+export const pathWith = (path: string, ids: Record<string, string>) => {
   let filled = path
   for (const { name, collection } of idsIn(path)) {
     filled = filled.replace(`{${name}}`, encodeURIComponent(ids[collection]!))
