@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { recordInterrupted } from '../../audit/record.ts'
 import { CarrierError } from '../../carriers/carrier.ts'
+import type { Db } from '../../database/sql.ts'
 import { runSchedule } from '../../schedule.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
@@ -157,39 +158,40 @@ it('a write of several transactions that ended without an entry has one an hour 
   expect(all[0]).toMatchObject({ actor: 'operator', role: 'root', after: { interrupted: true } })
 })
 
-it('an action that still runs after an hour has one entry, which its end writes', async () => {
-  const { db } = app.ctx
-  const seller = await app.seller()
+/** Closes a seller's account, and does something while the removal of its listing waits for a lock. */
+async function closeDuring(work: (db: Db, accountId: number) => Promise<unknown>) {
+  const { accountId, ...seller } = await app.seller()
   const [id] = await list(seller, cardItem())
-  const { closing } = await app.ctx.begin(async (tx) => {
-    await tx`select from listings where id = ${id!} for update`
-    const closing = app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
-    await untilLockWaiters(db)
-    await db`update unfinished_audit_entries set begun_at = begun_at - interval '61 minutes'`
-    await recordInterrupted(app.ctx)
+  const close = () => app.operator.post(`/operator/v1/accounts/${accountId}/close`)
+  const { closing } = await app.ctx.begin(async (db) => {
+    await db`select from listings where id = ${id!} for update`
+    const closing = close()
+    await untilLockWaiters(app.ctx.db)
+    await work(db, accountId)
     return { closing }
   })
-  expect((await closing).status).toBe(200)
-  expect(await entries(`record=account:${seller.accountId}`)).toMatchObject([
+  return { accountId, close, status: (await closing).status }
+}
+
+it('an action that still runs after an hour has one entry, which its end writes', async () => {
+  const { accountId, status } = await closeDuring(async () => {
+    await app.ctx.db`
+      update unfinished_audit_entries set begun_at = begun_at - interval '61 minutes'
+    `
+    await recordInterrupted(app.ctx)
+  })
+  expect(status).toBe(200)
+  expect(await entries(`record=account:${accountId}`)).toMatchObject([
     { action: 'closeAccount', after: { api_access: 'disabled' } },
   ])
 })
 
 it('the closing of an account that is refused midway is recorded as interrupted', async () => {
-  const { db } = app.ctx
-  const seller = await app.seller()
-  const [id] = await list(seller, cardItem())
-  const { closing } = await app.ctx.begin(async (tx) => {
-    await tx`select from listings where id = ${id!} for update`
-    const closing = app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
-    await untilLockWaiters(db)
-    await insertSlices(tx, seller.accountId, ['Ash'], { status: 'pending' })
-    return { closing }
-  })
-  expect((await closing).status).toBe(409)
-  const again = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
-  expect(again.status).toBe(409)
-  expect(await entries(`record=account:${seller.accountId}`)).toMatchObject([
+  const { accountId, close, status } = await closeDuring((db, accountId) =>
+    insertSlices(db, accountId, ['Ash'], { status: 'pending' }),
+  )
+  expect([status, (await close()).status]).toEqual([409, 409])
+  expect(await entries(`record=account:${accountId}`)).toMatchObject([
     { action: 'closeAccount', after: { interrupted: true } },
   ])
 })
