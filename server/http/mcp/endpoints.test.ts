@@ -87,6 +87,17 @@ describe('the protocol', () => {
       for (const { status, text } of responses) expect([status, text]).toEqual([202, ''])
     },
   )
+
+  it.each(['initialize', 'tools/call', 'prompts/get', 'resources/read'])(
+    'a notification with the method %s and wrong parameters gets no error, because it has no id',
+    async (method) => {
+      const { accountId } = await app.seller()
+      const token = await grantAccess(app, accountId)
+      const sent = { jsonrpc: '2.0', method, params: {} }
+      const { status, text } = await post(app, '/mcp/seller', sent, { token })
+      expect([status, text]).toEqual([202, ''])
+    },
+  )
 })
 
 describe('bad input', () => {

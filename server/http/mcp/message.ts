@@ -75,9 +75,10 @@ const PARAMS: Record<string, (params: unknown) => Record<string, string[]>> = {
   ),
 }
 
-/** The response to a message whose parameters are wrong; undefined for valid ones. */
+/** The response to a request whose parameters are wrong; undefined for valid ones. A notification gets none. */
 export function refuseParams({ method, params, id }: Message): MessageResponse | undefined {
-  if (id !== undefined && params !== undefined && !isObject(params)) {
+  if (id === undefined) return undefined
+  if (params !== undefined && !isObject(params)) {
     return failure(200, INVALID_PARAMS, 'params must be an object.', { id })
   }
   const check = Object.hasOwn(PARAMS, String(method)) ? PARAMS[String(method)] : undefined
