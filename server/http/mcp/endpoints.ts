@@ -46,16 +46,8 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
   async function respond(request: FastifyRequest, reply: FastifyReply): Promise<MessageResponse> {
     const { admission } = request
     const read = readMessage(request.body as Buffer | undefined)
-    if ('refusal' in read) return read.refusal
-    const { message } = read
     const server = await open()
-    if (!server.knows(message)) {
-      const { method } = message
-      return failure(404, METHOD_NOT_FOUND, `There is no method ${quoted(String(method))}.`, {
-        id: message.id,
-      })
-    }
-    const name = calledTool(message)
+    const name = 'message' in read ? calledTool(read.message) : undefined
     const tool = name === undefined ? undefined : server.toolNamed(name)
     const kind = !tool || tool.isRead ? 'read' : 'write'
     const limit =
@@ -68,6 +60,14 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
     showLimit(reply, limit)
     const exceeded = limit.exceeded ? tooMany(ctx, kind, limit) : undefined
     if (exceeded && !tool) throw exceeded
+    if ('refusal' in read) return read.refusal
+    const { message } = read
+    if (!server.knows(message)) {
+      const { method } = message
+      return failure(404, METHOD_NOT_FOUND, `There is no method ${quoted(String(method))}.`, {
+        id: message.id,
+      })
+    }
     if (!exceeded && !isPublic(path) && tool?.scope && 'access' in admission) {
       const { scopes } = admission.access
       if (!scopes.includes(tool.scope)) throw missingScope(ctx, path, tool.scope)

@@ -578,7 +578,7 @@ describe('scopes, tokens and limits', () => {
     expect(headers['www-authenticate']).toBeUndefined()
   })
 
-  it('reads and writes of a grant have separate limits, shared with no other grant', async () => {
+  it('reads and writes of a grant have separate limits, shared with no other grant; a refused message is a read', async () => {
     const limited = await startTestApp({
       databaseUrl: app.databaseUrl,
       settings: { RATE_LIMIT_READ: '3', RATE_LIMIT_WRITE: '1' },
@@ -593,11 +593,14 @@ describe('scopes, tokens and limits', () => {
     expect(object.error.message).toMatch(/Try again in 40 s/)
     const another = await grantAccess(app, seller.accountId)
     expect((await erase(another)).object.error.type).toBe('not_found')
-    const statuses: number[] = []
-    for (let i = 0; i < 4; i++) {
-      statuses.push((await send(limited, path, 'prompts/list', {}, { token })).status)
-    }
-    expect(statuses).toEqual([200, 200, 200, 429])
+    const reads = [
+      await send(limited, path, 'prompts/list', {}, { token }),
+      await post(limited, path, 'no message', { token }),
+      await send(limited, path, 'prompts/steal', {}, { token }),
+      await send(limited, path, 'prompts/list', {}, { token }),
+      await post(limited, path, 'no message', { token }),
+    ]
+    expect(reads.map(({ status }) => status)).toEqual([200, 400, 404, 429, 429])
   })
 })
 
