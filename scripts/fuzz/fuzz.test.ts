@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { pageExample } from '../../server/http/paginate.ts'
+import { exampleReview } from '../../server/http/shapes/review.ts'
 import { describedResponses } from '../../server/test/described-responses.ts'
 import { DESCRIPTIONS } from '../../server/test/descriptions.ts'
 import { seededRandom } from '../random.ts'
@@ -133,6 +135,15 @@ describe('the checks of the fuzzer', () => {
     // A 404 may precede the rate limit; every other status follows it.
     const counted = name === 'a missing rate limit' ? { ...response, status: 403 } : response
     expect((await faultsOf(counted)).join(' ')).toMatch(fault)
+  })
+
+  it('a field that no part of an intersection has does not match its schema', () => {
+    const { mismatch } = operation('GET /dashboard/api/reviews')
+    const review = { ...exampleReview, can_reply: true }
+    const page = { ...pageExample('/dashboard/api/reviews', [review]), rating: 4.5, reviews: 1 }
+    expect(mismatch?.(200, page)).toBe(null)
+    page.data.push({ ...review, secret: 1 })
+    expect(mismatch?.(200, page)).toMatch(/additional|unevaluated/)
   })
 
   it('the checks report a 502 while the carrier works', async () => {

@@ -141,11 +141,19 @@ function schemaAt({ at, operation }: Located, status: number): string {
   return '#/components/schemas/Error'
 }
 
-/** Forbids additional properties, so that a test fails on an undescribed field. */
-function closed<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(closed) as T
+/**
+ * Forbids additional properties, so that a test fails on an undescribed field.
+ *
+ * @param isPart whether the schema is a part of an intersection, which has further fields in its other parts
+ */
+function closed<T>(value: T, isPart = false): T {
+  if (Array.isArray(value)) return value.map((inner) => closed(inner, isPart)) as T
   if (typeof value !== 'object' || value === null) return value
-  const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, closed(inner)]))
+  const copy = Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, closed(inner, key === 'allOf')]),
+  )
+  if (isPart) return copy as T
+  if (copy.allOf) return { ...copy, unevaluatedProperties: false } as T
   const isObject = copy.type === 'object' && copy.properties && !('additionalProperties' in copy)
   return (isObject ? { ...copy, additionalProperties: false } : copy) as T
 }
