@@ -7,7 +7,7 @@ import { temporaryFolder } from './temporary-folder.ts'
 /**
  * `npm run fuzz -- [--seconds 60] [--minutes N] [--seed N] [--connections 4] [--operations REGEX]`: sends a service of
  * its own valid, nearly valid and hostile requests, generated from the OpenAPI descriptions, the routes of the
- * dashboard’s API, the tools of both tool servers, and the OAuth endpoints. Exits with 1 when a response breaks a rule,
+ * dashboard’s API, the tools of both tool servers, the OAuth endpoints, and the public pages. Exits with 1 when a response breaks a rule,
  * the process fails, or its log has an error.
  */
 

@@ -3,7 +3,8 @@ import type { describedResponses } from '../../server/test/described-responses.t
 import type { Response } from './client.ts'
 import { pathWith } from './generate.ts'
 import { jsonIn, type Memory } from './memory.ts'
-import { isPage, mayRedirectTo } from './programs.ts'
+import { isPage } from './pages.ts'
+import { mayRedirectTo } from './programs.ts'
 import type { Request } from './request.ts'
 
 /** The rules that every response must follow. Each function returns the violations as sentences. */
@@ -32,16 +33,23 @@ function faultsOfHead(response: Response): string[] {
   return faults
 }
 
-/** Rules for a page of the consent to a program. */
+/** Rules for a page. */
 function faultsOfPage({ method }: Request, { status, headers, body }: Response): string[] {
   const { location } = headers
+  if (status === 304) return []
   if (status >= 300 && status < 400) {
     return location && mayRedirectTo(location) ? [] : [`The page redirects to ${location}.`]
   }
   if (headers['content-type'] !== 'text/html; charset=utf-8') {
     return [`The Content-Type of a page is ${headers['content-type']}.`]
   }
-  return method === 'HEAD' || body.includes('<h1') ? [] : ['The page has no heading.']
+  if (method === 'HEAD') return []
+  // A search engine reads the data of an item; nothing else is in a script.
+  const hasScript = /<script(?! type="application\/ld\+json">)/i.test(body.toString())
+  return [
+    ...(body.includes('<h1') ? [] : ['The page has no heading.']),
+    ...(hasScript ? ['The page has a script.'] : []),
+  ]
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'

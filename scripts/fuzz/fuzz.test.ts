@@ -13,6 +13,7 @@ import { createGenerator } from './generate.ts'
 import { attack } from './hostile.ts'
 import { createMemory } from './memory.ts'
 import { type Operation, operationsOf } from './operations.ts'
+import { marketOperations } from './pages.ts'
 import { consentOperations, oauthOperations } from './programs.ts'
 import { bytesOf, commandFor, type Request } from './request.ts'
 import { shrink } from './shrink.ts'
@@ -26,6 +27,7 @@ const operations = [
   ...(await dashboardOperations()),
   ...oauthOperations(),
   ...consentOperations(),
+  ...marketOperations(),
 ]
 const operation = (id: string): Operation => operations.find((operation) => operation.id === id)!
 
@@ -144,6 +146,19 @@ describe('the checks of the fuzzer', () => {
     expect(mismatch?.(200, page)).toBe(null)
     page.data.push({ ...review, secret: 1 })
     expect(mismatch?.(200, page)).toMatch(/additional|unevaluated/)
+  })
+
+  it('the checks report a page with a script, but not the data of an item for search engines', async () => {
+    const headers = { ...VALID_RESPONSE.headers, 'content-type': 'text/html; charset=utf-8' }
+    const request = {
+      ...REQUEST,
+      target: '/shops/misty',
+      operation: operation('GET /shops/{slug}'),
+    }
+    const shown = (script: string) =>
+      faultsOf({ status: 200, headers, body: Buffer.from(`<h1>Misty</h1>${script}`) }, request)
+    expect(await shown('<script type="application/ld+json">{}</script>')).toEqual([])
+    expect(await shown('<p><script>alert(1)</script>')).toEqual(['The page has a script.'])
   })
 
   it('the checks report a 502 while the carrier works', async () => {

@@ -89,6 +89,7 @@ export function createMemory(): Memory {
         const id = record.id ?? record.slug
         const owner = record.account_id ?? accountId
         if (id !== undefined) remember(collection, { id: String(id), within, accountId: owner })
+        if (collection === 'accounts') remember('shops', { id: String(record.slug), within: {} })
       }
       visitFields(body, accountId, (key, value, owner) => {
         const target = REFERENCES[key]

@@ -145,10 +145,7 @@ export const consentOperations = (): Operation[] => {
   ]
 }
 
-/** Whether a browser shows the response to this target: then errors are pages as well. */
-export const isPage = (target: string) => /^\/(oauth\/(authorize|step)|device)\b/.test(target)
-
-/** Where these pages may send a browser: elsewhere on this service, or to an address that a program registered. */
+/** Where a page may send a browser: elsewhere on this service, or to an address that a program registered. */
 export const mayRedirectTo = (location: string) =>
   /^(\/(?![/\\])|\.{1,2}\/)/.test(location) || location.startsWith(`${REDIRECT_URI}?`)
 

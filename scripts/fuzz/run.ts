@@ -10,6 +10,7 @@ import { dashboardOperations, signIn } from './dashboard.ts'
 import { openShop } from './flows.ts'
 import { createMemory } from './memory.ts'
 import { type Operation, operationsOf, operationsOfTools } from './operations.ts'
+import { marketOperations } from './pages.ts'
 import { allowProgram, consentOperations, oauthOperations } from './programs.ts'
 import { createSession, Failed, type Failure, type Shared } from './session.ts'
 
@@ -90,7 +91,7 @@ async function prepare(
     )
   ).flat()
   operations.push(...(await toolsAt(`${url}/mcp`)), ...oauthOperations(), ...consentOperations())
-  operations.push(...(await dashboardOperations()))
+  operations.push(...(await dashboardOperations()), ...marketOperations())
   return {
     port,
     memory: createMemory(),
