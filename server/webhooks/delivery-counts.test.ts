@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -5,10 +6,11 @@ import { recordEvents } from '../events/record.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { listDeliveries, pruneDeliveries, resendDeliveries } from './deliveries.ts'
 import { DELIVERY_STATUSES } from './delivery.ts'
-import { countDeliveries } from './delivery-counts.ts'
+import { countDeliveries, hideDeliveries } from './delivery-counts.ts'
 import { beginPartitions } from './partitions.ts'
 
 const HOUR = 60 * 60
@@ -143,4 +145,31 @@ it('deliveries are counted after a dump was restored on a server with lower tran
   await countDeliveries(ctx)
   const [state] = await ctx.db`select counted_to = seen_to as "isCounted" from delivery_count_state`
   expect(state).toEqual({ isCounted: true })
+})
+
+it('the repair of docs/partitions.md waits for a job that hides deliveries, and all are counted once after it', async () => {
+  const guide = readFileSync(new URL('../../docs/partitions.md', import.meta.url), 'utf8')
+  const [, sql = ''] = /```sql\nbegin;\n(.+?)commit;/s.exec(guide) ?? []
+  const app = await startTestApp({ settings: NO_LIMITS })
+  const { ctx } = app
+  const shop = await app.seller()
+  const { id: endpointId } = await subscribe(shop, 'https://nowhere.invalid/')
+  const data = { order_id: 1, cancelled_by: 'buyer' as const }
+  const event = { accountId: shop.accountId, event: 'order.cancelled', data } as const
+  for (let n = 0; n < 3; n++) await recordEvents(ctx, [event])
+  for (let run = 0; run < 2; run++) await countDeliveries(ctx)
+  const { rows } = await listDeliveries(ctx, { endpointId }, PAGE)
+
+  let repaired: Promise<unknown> | undefined
+  await inTransaction(ctx, async (tx) => {
+    await tx.db`select from delivery_count_state for update`
+    repaired = ctx.begin(async (db) => {
+      for (const statement of sql.split(';\n').filter(Boolean)) await db.unsafe(statement)
+    })
+    await untilLockWaiters(ctx.db)
+    await hideDeliveries(tx, rows[0]!.id)
+  })
+  await repaired
+  for (let run = 0; run < 2; run++) await countDeliveries(ctx)
+  expect((await listDeliveries(ctx, { endpointId }, PAGE)).total).toBe(3)
 })
