@@ -17,7 +17,7 @@ import { ONE_OF_BOTH } from '../shapes/read-item.ts'
 import { SeriesSchema, seriesJson } from '../shapes/series.ts'
 import { setFields } from '../shapes/set.ts'
 import { note, PageOf, pageInput, pageOf } from './fields.ts'
-import { cutToFit, fitting, pageResult } from './result-size.ts'
+import { cutToFit, pageResult } from './result-size.ts'
 import { READS, type Tool, tool } from './tool.ts'
 
 const SetLine = Type.Object({ id: Type.String(), name: Type.String(), language: Type.String() })
@@ -149,6 +149,7 @@ const listOffers = tool({
     data: Type.Array(PublicListingSchema),
     total: Type.Integer(),
     lowest_price: Nullable(Type.Number()),
+    note,
   }),
   effect: READS,
   async run(ctx, { card, product, condition, language, limit = DEFAULT_OFFERS }) {
@@ -163,11 +164,12 @@ const listOffers = tool({
       ...offerJson(offer, ctx.config),
       seller: sellerJson(offer.seller, ctx.config),
     }))
-    return {
-      data: fitting(data),
-      total,
-      lowest_price: lowestCents === null ? null : eurosFromCents(lowestCents),
-    }
+    const lowest_price = lowestCents === null ? null : eurosFromCents(lowestCents)
+    return cutToFit(
+      data,
+      (data) => ({ data, total, lowest_price }),
+      'Filter by condition and language to see others.',
+    )
   },
 })
 

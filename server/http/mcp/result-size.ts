@@ -20,7 +20,7 @@ const bytesOf = (json: string) => Buffer.byteLength(json) + Buffer.byteLength(JS
 const LIST_BYTES = MAX_RESULT_BYTES - 2 * 1024
 
 /** The first entries of a list, as many as fit into a result. */
-export function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
+function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
   if (fits(JSON.stringify(list), room)) return list
   let bytes = 0
   for (const [index, entry] of list.entries()) {
