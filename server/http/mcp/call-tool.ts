@@ -3,7 +3,7 @@ import { type ApiError, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { catalogued, envelope } from '../error-handler.ts'
 import { isObject } from './message.ts'
-import { fits } from './result-size.ts'
+import { fits, shortened } from './result-size.ts'
 import type { SellerCall, Tool } from './tool.ts'
 import type { ToolResult } from './tool-server.ts'
 
@@ -25,9 +25,12 @@ export async function callTool(
 ): Promise<ToolResult> {
   try {
     if (!isObject(args)) throw validationError(NO_OBJECT)
-    const result = await tool.run(ctx, tool.read(args), caller as never)
-    const text = JSON.stringify(result)
-    if (!fits(text)) throw new Error(`${tool.name}: result too large`)
+    let result = await tool.run(ctx, tool.read(args), caller as never)
+    let text = JSON.stringify(result)
+    if (!fits(text)) {
+      result = shortened(result)
+      text = JSON.stringify(result)
+    }
     const link = tool.linkOf?.(result as never)
     return {
       content: [{ type: 'text', text }, ...(link ? [{ type: 'resource_link', ...link }] : [])],

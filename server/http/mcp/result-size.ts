@@ -47,6 +47,37 @@ export function cutToFit<Entry, Result extends object>(
   return { ...resultOf(shown), note }
 }
 
+/** The number of entries and characters of which the first attempt leaves out the rest. */
+const MAX_KEPT = 2_000
+
+/**
+ * Shortens a result until it fits, and adds a note. This is for single records, which can be too large alone: a payout of
+ * a thousand order rows, a dispute with long messages and links.
+ */
+export function shortened(result: object): object {
+  const note = 'Long texts and lists end early here. The dashboard shows all.'
+  let shown = result
+  for (
+    let most = MAX_KEPT;
+    most >= 1 && !fits(JSON.stringify(shown));
+    most = Math.floor(most / 2)
+  ) {
+    shown = { ...(beginningOf(result, most) as object), note }
+  }
+  return shown
+}
+
+function beginningOf(value: unknown, most: number): unknown {
+  if (typeof value === 'string' && value.length > most) {
+    return `${value.slice(0, most).toWellFormed()}…`
+  }
+  if (Array.isArray(value)) return value.slice(0, most).map((inner) => beginningOf(inner, most))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, beginningOf(inner, most)]),
+  )
+}
+
 export type ToolPage<Entry> = {
   data: Entry[]
   meta: { total: number; page: number; pages: number; per_page?: number }

@@ -454,7 +454,7 @@ describe('the size of results', () => {
     expect(text).not.toMatch(/storable|singleLine|"\$ref"|x-items/)
   })
 
-  it('a result that would be larger than 64 KB shrinks, and says how to go on', async () => {
+  it('a result that would be larger than 64 KB shrinks, and says how to go on or that it was cut', async () => {
     const { accountId, ...large } = await app.seller({ account: shipsBy(PARCEL) })
     const token = await grantAccess(app, accountId)
     const tool = async (name: string, args: object) => {
@@ -486,6 +486,24 @@ describe('the size of results', () => {
     const order = await tool('get_order', { order: orderIds[0] })
     expect(order.note).toMatch(/of 50 fit here/)
     expect(order.data.totals.merchandise).toBe(225)
+
+    const long = '€'.repeat(4000)
+    await tool('ship_order', { order: orderIds[0], tracking_code: 'CODE' })
+    await act(app, orderIds[0]!, 'dispute', { reason: 'other', message: long })
+    const answered = await tool('answer_dispute', {
+      order: orderIds[0],
+      message: long,
+      photo_urls: Array(10).fill(`https://photos.example/${'x'.repeat(2000)}`),
+    })
+    const listed = await tool('list_disputes', {})
+    for (const { note, dispute } of [
+      { note: answered.note, dispute: answered.data },
+      { note: listed.note, dispute: listed.data[0] },
+    ]) {
+      expect(note).toMatch(/end early/)
+      expect(dispute.state).toBe('answered')
+      expect(long).toContain(dispute.message.replace('…', ''))
+    }
 
     const hopeless = { card: 'brs_1', price: 'x', photo_urls: Array(10).fill('ftp://x') }
     const failed = await tool('create_listings', {
