@@ -63,8 +63,12 @@ function parseJson(body: string): unknown {
   }
 }
 
+/** RFC 6749 §5.2 allows a description these characters only. */
+const describable = (message: string) =>
+  message.replaceAll('’', "'").replaceAll(/[^ !#-[\]-~]/g, '?')
+
 const sendError = (reply: FastifyReply, status: number, error: string, { message }: Error) =>
-  reply.code(status).send({ error, error_description: message })
+  reply.code(status).send({ error, error_description: describable(message) })
 
 /**
  * Counts a request of a client address.

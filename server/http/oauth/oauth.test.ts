@@ -544,6 +544,16 @@ describe('requests of programs', () => {
     }
   })
 
+  it('an error_description has only the characters that RFC 6749 allows', async () => {
+    wait()
+    const unknown = { grant_type: 'refresh_token', client_id: 'cardstall-cli', refresh_token: 'x' }
+    for (const payload of ['€"=1&€"=2', new URLSearchParams(unknown).toString()]) {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const { body } = await app.anyone.post('/oauth/token', { payload, headers })
+      expect(body.error_description).toMatch(/^[ !#-[\]-~]+$/)
+    }
+  })
+
   it('a client address registers 20 programs an hour', async () => {
     wait()
     for (let i = 0; i < 20; i++) await register(app)
