@@ -97,6 +97,20 @@ describe('GET /tools/v1/changes', () => {
     expect((await changesAfter(seller, next)).changes).toEqual([])
   })
 
+  it('the feed misses no change where the ids of transactions get one more digit', async () => {
+    const seller = await app.seller()
+    const [registration, , , issued] = (await startCursor(seller)).split('-')
+    const ids = Array.from({ length: 120 }, (_, n) => 1_000_000_000 + n)
+    const xids = ids.map((_, n) => (n < 10 ? '9' : '10'))
+    await app.ctx.db`
+      insert into changes (xid, account_id, kind, record_id, change)
+      select xid, ${seller.accountId}, 'listing', record_id, 'updated'
+      from unnest(${xids}::text[]::xid8[], ${ids}::bigint[]) as new_change (xid, record_id)
+    `
+    const { changes } = await changesAfter(seller, `${registration}-8-0-${issued}`)
+    expect(changes.map(({ id }) => id)).toEqual(ids)
+  })
+
   it('a key gets only the kinds that its scopes permit, and without either scope 403', async () => {
     const shop = await openShop(app)
     const withScopes = async (...scopes: string[]) => {

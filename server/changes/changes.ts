@@ -135,7 +135,7 @@ export async function readChanges(
     await db`update change_followers set read_at = ${issuedAt} where account_id = ${accountId}`
   }
   const rows = await db<(Change & Position)[]>`
-    select xid::text, id, kind, record_id as "recordId", change
+    select xid, id, kind, record_id as "recordId", change
     from changes
     where
       account_id = ${accountId}
