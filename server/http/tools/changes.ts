@@ -61,7 +61,7 @@ export const changeRoutes =
           summary: 'Follow the changes of your listings and orders',
           description: `Returns the listings and order rows that changed since \`cursor\`, each with its current state. No change is missed, whatever runs at the same time. Without \`cursor\`, the response has no changes, and its \`next\` is a cursor that every later change follows: get it first, then list all of your listings and orders, then follow. A cursor is valid for 30 days; after that the response is 410.
 
-A key with only one of the two scopes gets the changes of that kind. The units that buyers' carts reserve are no change. \`wait\` keeps the request open until there are changes, for at most that many seconds.`,
+A key with only one of the two scopes gets the changes of that kind. Units that buyers' carts reserve, photos that could not be fetched, and changes of the shop or the catalog are no change. \`wait\` keeps the request open until there are changes, for at most that many seconds.`,
           tags: ['Changes'],
           querystring: Type.Object({
             cursor: Type.Optional(
