@@ -146,7 +146,11 @@ export const listAccounts = (
             : db`
                 and (
                   id::text = ${text}
-                  or strpos(lower(concat_ws(' ', shop_name, slug, email)), lower(${text})) > 0
+                  -- The collation of slugs knows only the casing of ASCII letters.
+                  or strpos(
+                    lower(concat_ws(' ', shop_name, slug, email) collate "default"),
+                    lower(${text})
+                  ) > 0
                 )
               `
         }
