@@ -576,8 +576,10 @@ describe('POST /operator/v1/slices/{slice_key}/tracking', () => {
     for (const payload of [
       { tracking_code: 7 },
       { tracking_code: '' },
+      { tracking_code: ' ' },
       { tracking_code: 'x'.repeat(101) },
       { tracking_url: 'javascript:alert(1)' },
+      { status: ' ' },
       { status: ['lost'] },
     ]) {
       const { status, body } = await report(parcel, payload)

@@ -1,18 +1,18 @@
 import Type, { type Static } from 'typebox'
 import type { Tracking } from '../../orders/order.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
-import { FilledText, Nullable, Timestamp } from '../schema.ts'
+import { FilledText, Nullable, Timestamp, Words } from '../schema.ts'
 
 export const TrackingInput = Type.Object(
   {
-    tracking_code: Type.Optional(Nullable(FilledText({ maxLength: 100 }))),
+    tracking_code: Type.Optional(Nullable(Words({ maxLength: 100 }))),
     tracking_url: Type.Optional(
       Nullable(FilledText({ maxLength: 2048, pattern: '^https?://' }), {
         description: 'http or https URL of the carrier’s tracking page',
       }),
     ),
     status: Type.Optional(
-      Nullable(FilledText({ maxLength: 200 }), { description: 'Status in the carrier’s words' }),
+      Nullable(Words({ maxLength: 200 }), { description: 'Status in the carrier’s words' }),
     ),
   },
   {
