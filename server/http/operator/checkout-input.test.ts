@@ -230,6 +230,10 @@ describe('valid checkouts', () => {
     expect(await shownAddress({})).toEqual(ADDRESS)
   })
 
+  it('the country of an address is shown in the capitals of ISO codes', async () => {
+    expect(await shownAddress(address({ country: 'be' }))).toEqual({ ...ADDRESS, country: 'BE' })
+  })
+
   it.each([
     ['null', { house_number_suffix: null, phone: null }],
     ['empty', { house_number_suffix: '', phone: '' }],

@@ -42,7 +42,7 @@ export const AddressInput = Type.Object({
   phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
 })
 
-/** The address of a request as the domain has it: an optional field of blanks becomes null. */
+/** The address of a request as the domain has it: an optional field of blanks becomes null, the country has capitals. */
 export const addressOf = (given: Static<typeof AddressInput>): Address => ({
   full_name: given.full_name,
   street: given.street,
@@ -50,7 +50,7 @@ export const addressOf = (given: Static<typeof AddressInput>): Address => ({
   house_number_suffix: filled(given.house_number_suffix),
   zip: given.zip,
   city: given.city,
-  country: given.country,
+  country: given.country.toUpperCase(),
   phone: filled(given.phone),
 })
 
