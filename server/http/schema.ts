@@ -42,7 +42,7 @@ export const SearchText = (options: TStringOptions = {}) => Text({ maxLength: 25
 
 /** A time in a query. */
 export const DateTimeText = (
-  description = 'ISO 8601 date or date-time, inclusive',
+  description = 'ISO 8601 date or date-time, inclusive. A date means its first second; without an offset the time is UTC',
   options: TStringOptions = {},
 ) => Text({ maxLength: 64, description, ...options })
 
