@@ -34,7 +34,7 @@ export const listShipments = (
       from shipments sh
       join slices s on s.id = sh.slice_id
       where
-        true
+        ${isShipment(db)}
         ${accountId === undefined ? db`` : db`and s.account_id = ${accountId}`}
         ${sliceKey === undefined ? db`` : db`and s.slice_key = ${sliceKey}`}
     `
@@ -42,7 +42,9 @@ export const listShipments = (
     return {
       total: isFiltered
         ? db<{ total: number }[]>`select count(*) as total ${matching}`
-        : db<{ total: number }[]>`select count(*) as total from shipments`,
+        : db<{ total: number }[]>`
+            select count(*) as total from shipments sh where ${isShipment(db)}
+          `,
       rows: ({ size, skipped, fromEnd }) => {
         const direction = fromEnd ? db`` : db`desc`
         return db<AnyShipment[]>`
@@ -65,7 +67,7 @@ export async function shipmentOf(
     select ${columns(db)}
     from shipments sh
     join slices s on s.id = sh.slice_id
-    where sh.slice_id = ${sliceId}
+    where sh.slice_id = ${sliceId} and ${isShipment(db)}
   `
   return shipment
 }
@@ -78,9 +80,12 @@ export const shipmentsOf = (
   select ${columns(db)}
   from shipments sh
   join slices s on s.id = sh.slice_id
-  where sh.slice_id = any(${sliceIds}::bigint[])
+  where sh.slice_id = any(${sliceIds}::bigint[]) and ${isShipment(db)}
   order by sh.slice_id desc
 `
+
+/** SQL condition: bought or being bought. The row of a purchase that the carrier refused is kept for the next one. */
+const isShipment = (db: Db) => db`(sh.state = 'bought' or sh.in_doubt)`
 
 const columns = (db: Db) => db`
   sh.slice_id as "sliceId",

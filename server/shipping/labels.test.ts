@@ -248,6 +248,25 @@ describe('a purchase that the carrier refused', () => {
     expect(calls).toEqual(['buy', 'buy', 'label'])
   })
 
+  it('the operator sees no shipment after a refusal, and one that is being bought after a lost response', async () => {
+    const [refused, lost] = [await order(), await order()]
+    interfere({
+      async buy({ sliceKey }) {
+        if (sliceKey === lost.sliceKey) return timeOut()
+        throw new CarrierError('refused', 'No such street.')
+      },
+    })
+    for (const parcel of [refused, lost]) await label(parcel)
+    const read = async (path: string) => (await app.operator.get(`/operator/v1/${path}`)).body
+    const { data, meta } = await read(`shipments?slice_key=${refused.sliceKey}`)
+    expect([data, meta.total]).toEqual([[], 0])
+    expect((await read(`slices/${refused.sliceKey}`)).data.shipment).toBeNull()
+    expect((await read(`slices/${lost.sliceKey}`)).data.shipment.state).toBe('buying')
+    const all = await read('shipments?per_page=100')
+    expect(all.data[0].slice_key).toBe(lost.sliceKey)
+    expect(all.meta.total).toBe(all.data.length)
+  })
+
   it('after a refusal and a lost response the purchase of a label is looked up', async () => {
     const parcel = await order()
     interfere({
