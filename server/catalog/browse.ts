@@ -60,7 +60,7 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
  * @throws not_found when `set` matches no set, ambiguous_identifier when it matches several
  */
 export function browseProducts(catalog: Catalog, filters: ProductFilters): ProductEntry[] {
-  const set = filters.set === undefined ? undefined : findSetForFilter(catalog, filters.set, {})
+  const set = filters.set === undefined ? undefined : findSetForFilter(catalog, filters.set)
   return listed(
     catalog.products,
     catalog.productNames,

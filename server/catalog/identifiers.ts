@@ -5,6 +5,12 @@ import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 /** Filters that narrow an ambiguous identifier (§2.1). */
 export type Narrowing = { language?: string | undefined; region?: string | undefined }
 
+/** The names of the parameters that narrow an identifier in an operation. */
+type Parameters = { language?: string; region?: string }
+
+const BOTH: Parameters = { language: 'language', region: 'region' }
+const HINT: Parameters = { language: 'language_hint' }
+
 /**
  * Finds the set of an identifier (§4.3), a canonical id or a shortcut, by the rules of `candidatesFor`.
  *
@@ -18,20 +24,21 @@ export function findSet(catalog: Catalog, identifier: string, narrowing: Narrowi
  * Finds the set of a `set` filter (§4.4). Undefined if narrowing excludes all of several sets: the result is then an
  * empty page, not an error.
  *
+ * @param narrowing undefined if the operation has no such parameters
  * @throws not_found if the filter matches no set at all, or ambiguous_identifier
  */
 export function findSetForFilter(
   catalog: Catalog,
   identifier: string,
-  narrowing: Narrowing,
+  narrowing?: Narrowing,
 ): SetEntry | undefined {
   requireSet(catalog, identifier)
   const canonical = catalog.setsById.get(identifier)
   const sharing = catalog.setsByShortcut.get(identifier) ?? []
-  const candidates = candidatesFor(canonical, sharing, narrowing, (set) => set)
+  const candidates = candidatesFor(canonical, sharing, narrowing ?? {}, (set) => set)
   if (candidates.length > 1) {
     throw ambiguousIdentifier(
-      `The shortcut "${identifier}" means ${candidates.length} sets. Narrow it with language or region where these are offered, or use a canonical id.`,
+      `The shortcut "${identifier}" means ${candidates.length} sets. ${remedy(candidates, narrowing && BOTH)}`,
       candidates.map(setCandidate),
     )
   }
@@ -41,11 +48,11 @@ export function findSetForFilter(
 /**
  * Finds the card of an identifier (§4.5), a canonical id or `{shortcut}_{number}`, by the rules of `candidatesFor`.
  *
+ * @param narrowing undefined if the operation has no such parameters
  * @throws not_found, or ambiguous_identifier with the narrowed candidates
  */
-export function findCard(catalog: Catalog, identifier: string, narrowing: Narrowing): CardEntry {
-  const advice = 'Narrow it with language or region where these are offered, or use'
-  return theOnlyCard(catalog, identifier, narrowing, () => advice)
+export function findCard(catalog: Catalog, identifier: string, narrowing?: Narrowing): CardEntry {
+  return theOnlyCard(catalog, identifier, narrowing ?? {}, narrowing && BOTH)
 }
 
 /**
@@ -58,10 +65,7 @@ export function findHintedCard(
   identifier: string,
   language: string | undefined,
 ): CardEntry {
-  return theOnlyCard(catalog, identifier, { language }, (candidates) => {
-    const languages = new Set(candidates.map(({ set }) => set.language))
-    return languages.size > 1 ? 'Narrow it with language_hint, or use' : 'Use'
-  })
+  return theOnlyCard(catalog, identifier, { language }, HINT)
 }
 
 /** Checks that an identifier matches a set, without narrowing. @throws not_found */
@@ -112,7 +116,7 @@ function theOnlyCard(
   catalog: Catalog,
   identifier: string,
   narrowing: Narrowing,
-  advice: (candidates: CardEntry[]) => string,
+  parameters: Parameters | undefined,
 ): CardEntry {
   const canonical = catalog.cardsById.get(identifier)
   // The first rule of candidatesFor, because nearly all requests need no other.
@@ -121,12 +125,22 @@ function theOnlyCard(
   if (!canonical && !sharing) cardNotFound(identifier)
   const candidates = candidatesFor(canonical, sharing ?? [], narrowing, ({ set }) => set)
   if (candidates.length > 1) {
+    const sets = candidates.map(({ set }) => set)
     throw ambiguousIdentifier(
-      `The identifier "${identifier}" means ${candidates.length} cards. ${advice(candidates)} a canonical id.`,
+      `The identifier "${identifier}" means ${candidates.length} cards. ${remedy(sets, parameters)}`,
       candidates.map(cardCandidate),
     )
   }
   return candidates[0] ?? noneLeft('cards', identifier, narrowing)
+}
+
+/** Names the parameters in which the candidates differ, because only these narrow the identifier further. */
+function remedy(sets: SetEntry[], parameters: Parameters = {}): string {
+  const helpful = (['language', 'region'] as const)
+    .filter((field) => new Set(sets.map((set) => set[field])).size > 1)
+    .flatMap((field) => parameters[field] ?? [])
+  if (helpful.length === 0) return 'Use a canonical id.'
+  return `Narrow it with ${helpful.join(' or ')}, or use a canonical id.`
 }
 
 export type SetCandidate = ReturnType<typeof setCandidate>

@@ -30,7 +30,7 @@ export function readListingFilters(
   return {
     status,
     updatedSince: optionalDateTime('updated_since', updated_since),
-    cardId: card && findCard(catalog, card, {}).id,
+    cardId: card && findCard(catalog, card).id,
     productSlug: product && findProduct(catalog, product).slug,
   }
 }

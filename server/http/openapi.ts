@@ -324,8 +324,7 @@ const ERRORS: Record<ErrorType, ErrorText> = {
   ambiguous_identifier: {
     description:
       'Several records share the friendly identifier; `fields.candidates` lists them. A canonical id always resolves.',
-    message:
-      'The shortcut "brs" means 2 sets. Narrow it with language or region where these are offered, or use a canonical id.',
+    message: 'The shortcut "brs" means 2 sets. Use a canonical id.',
     fields: {
       candidates: [
         {

@@ -233,7 +233,7 @@ function itemOf(catalog: Catalog, card: string | undefined, product: string | un
   if ((card === undefined) === (product === undefined)) throw validationError(ONE_OF_BOTH)
   return card === undefined
     ? { cardId: null, productSlug: findProduct(catalog, product!).slug }
-    : { cardId: findCard(catalog, card, {}).id, productSlug: null }
+    : { cardId: findCard(catalog, card).id, productSlug: null }
 }
 
 function pageFrom<Entry, Line>(

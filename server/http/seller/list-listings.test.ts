@@ -332,9 +332,9 @@ describe('filters of GET /v1/listings', () => {
     ])
     expect(idsOf(body.error.fields.candidates)).toEqual(['swsh9-1', 'swsh9-de-1'])
     const { body: card } = await seller.get('/v1/cards/brs_1')
-    expect(body.error).toEqual(card.error)
+    expect(body.error.fields).toEqual(card.error.fields)
     // This endpoint has no parameters language and region.
-    expect(body.error.message).toMatch(/language or region where these are offered/)
+    expect(body.error.message).toBe('The identifier "brs_1" means 2 cards. Use a canonical id.')
   })
 })
 

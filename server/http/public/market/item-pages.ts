@@ -60,7 +60,7 @@ ${grid(same.map((other) => cardTile(other, root)))}</section>`
       route: '/cards/:id',
       itemOf: (id) => ({ cardId: id, productSlug: null }),
       pageFor(catalog, id, root) {
-        const card = findCard(catalog, id, {})
+        const card = findCard(catalog, id)
         return card.id === id ? pageFor(catalog, card, NO_OFFERS, root) : undefined
       },
     })

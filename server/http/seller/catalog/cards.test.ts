@@ -409,14 +409,19 @@ describe('GET /v1/cards/{identifier}', () => {
   })
 
   it.each([
-    ['brs_1?region=int', ['swsh9-1', 'swsh9-de-1']],
-    ['csv9.5c_001?language=CN', ['csv9.5c-cn-001', 'csv9.5c-tw-001']],
-    ['cel_2?language=EN&region=int', ['cel25-2', 'cel25c-2_A']],
+    ['brs_1?region=int', 'Narrow it with language, or use', ['swsh9-1', 'swsh9-de-1']],
+    [
+      'csv9.5c_001?language=CN',
+      'Narrow it with region, or use',
+      ['csv9.5c-cn-001', 'csv9.5c-tw-001'],
+    ],
+    ['cel_2?language=EN&region=int', 'Use', ['cel25-2', 'cel25c-2_A']],
   ])(
-    'GET /v1/cards/%s leaves several cards: 409 with the narrowed candidates',
-    async (path, ids) => {
+    'GET /v1/cards/%s leaves several cards: the 409 lists them, and names a parameter only if it narrows them',
+    async (path, advice, ids) => {
       const { status, body } = await seller.get(`/v1/cards/${path}`)
       expect(status).toBe(409)
+      expect(body.error.message).toContain(` means 2 cards. ${advice} a canonical id.`)
       expect(idsOf(body.error.fields.candidates)).toEqual(ids)
     },
   )

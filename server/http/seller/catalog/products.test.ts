@@ -120,6 +120,7 @@ describe('GET /v1/products?set=', () => {
     for (const query of ['set=brs', 'set=brs&language=DE', 'set=brs&region=int&category=tin']) {
       const { status, body } = await seller.get(`/v1/products?${query}`)
       expect([query, status, body.error.type]).toEqual([query, 409, 'ambiguous_identifier'])
+      expect(body.error.message).toBe('The shortcut "brs" means 3 sets. Use a canonical id.')
       expect(idsOf(body.error.fields.candidates)).toEqual(['swsh9', 'swsh9tg', 'swsh9-de'])
       expect(Object.keys(body.error.fields.candidates[0])).toEqual([
         ...['id', 'shortcut', 'name', 'series', 'language', 'region'],

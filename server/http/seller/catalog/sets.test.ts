@@ -287,15 +287,19 @@ describe('GET /v1/sets/{identifier}', () => {
   })
 
   it.each([
-    ['brs?language=EN', ['swsh9', 'swsh9tg']],
-    ['brs?region=int', ['swsh9', 'swsh9tg', 'swsh9-de']],
-    ['cel?language=EN&region=int', ['cel25', 'cel25c']],
-    ['csv9.5c?language=CN', ['csv9.5c-tw', 'csv9.5c-cn']],
-  ])('GET /v1/sets/%s leaves several sets: 409 with the narrowed candidates', async (path, ids) => {
-    const { status, body } = await seller.get(`/v1/sets/${path}`)
-    expect(status).toBe(409)
-    expect(idsOf(body.error.fields.candidates)).toEqual(ids)
-  })
+    ['brs?language=EN', 'Use', ['swsh9', 'swsh9tg']],
+    ['brs?region=int', 'Narrow it with language, or use', ['swsh9', 'swsh9tg', 'swsh9-de']],
+    ['cel?language=EN&region=int', 'Use', ['cel25', 'cel25c']],
+    ['csv9.5c?language=CN', 'Narrow it with region, or use', ['csv9.5c-tw', 'csv9.5c-cn']],
+  ])(
+    'GET /v1/sets/%s leaves several sets: the 409 lists them, and names a parameter only if it narrows them',
+    async (path, advice, ids) => {
+      const { status, body } = await seller.get(`/v1/sets/${path}`)
+      expect(status).toBe(409)
+      expect(body.error.message).toContain(` means ${ids.length} sets. ${advice} a canonical id.`)
+      expect(idsOf(body.error.fields.candidates)).toEqual(ids)
+    },
+  )
 
   it.each([
     ['brs?language=FR', 'the language "FR"'],
