@@ -86,6 +86,10 @@ export function clientError({ code }: { code?: string }): ApiError {
       return headersTooLarge()
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout()
+    case 'HPE_INVALID_URL':
+      return badRequest(
+        'The address has characters that must be percent-encoded, such as letters outside ASCII.',
+      )
     default:
       return badRequest('This is not a valid HTTP request.')
   }

@@ -228,6 +228,12 @@ describe('invalid HTTP', () => {
     expect(response).toContain('"type":"bad_request"')
   })
 
+  it('an address with a letter outside ASCII gets a 400 that asks for percent-encoding', async () => {
+    const response = await sendRaw('GET /v1/cards?q=Pokémon HTTP/1.1\r\nhost: x\r\n\r\n')
+    expect(response).toMatch(/^HTTP\/1\.1 400 /)
+    expect(response).toMatch(/"message":"The address .* percent-encoded/)
+  })
+
   it('headers that are too large get a 431; for HEAD without a body', async () => {
     const request = (method: string) =>
       sendRaw(`${method} /v1/cards?q=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)
