@@ -44,11 +44,15 @@ export function readJsonBodies(app: FastifyInstance): void {
   })
 }
 
+/** The error for a body that is not JSON by its type. Most clients that get it have sent JSON, without saying so. */
+export const notJson = () =>
+  unsupportedMediaType('Send the body as JSON with "Content-Type: application/json".')
+
 /** 415 for a body that is not plain JSON by its headers. A missing type counts as JSON. */
 export function refuseMediaType(headers: IncomingHttpHeaders): ApiError | undefined {
   const type = headers['content-type']
   if (type && !JSON_TYPE.test(type)) {
-    return unsupportedMediaType('The body must be JSON (application/json).')
+    return notJson()
   }
   const encoding = headers['content-encoding']
   if (encoding && encoding !== 'identity') {

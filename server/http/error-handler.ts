@@ -10,10 +10,10 @@ import {
   requestTimeout,
   serverError,
   serviceUnavailable,
-  unsupportedMediaType,
   validationError,
 } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { notJson } from './body.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { ALWAYS } from './response-headers.ts'
 
@@ -58,7 +58,7 @@ export function catalogued(thrown: FastifyError | ApiError, request: FastifyRequ
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return payloadTooLarge(request.routeOptions.bodyLimit ?? 0)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return unsupportedMediaType('The body must be JSON (application/json).')
+      return notJson()
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return validationError({ body: ['The body is not as long as its Content-Length says.'] })
     case 'FST_ERR_REQUEST_ABORTED':

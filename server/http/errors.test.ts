@@ -138,10 +138,18 @@ describe('bodies', () => {
   })
 
   it('a body of another type than JSON gets a 415', async () => {
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx']) {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'application/jsonx',
+      '"',
+    ]) {
       const response = await create('{}', { 'content-type': type })
       expect(response.status).toBe(415)
-      expect(response.body.error.type).toBe('unsupported_media_type')
+      expect(response.body.error).toEqual({
+        type: 'unsupported_media_type',
+        message: 'Send the body as JSON with "Content-Type: application/json".',
+      })
     }
   })
 

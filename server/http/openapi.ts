@@ -357,7 +357,7 @@ const ERRORS: Record<ErrorType, ErrorText> = {
   },
   unsupported_media_type: {
     description: 'This operation does not accept the media type of the body.',
-    message: 'The body must be JSON (application/json).',
+    message: 'Send the body as JSON with "Content-Type: application/json".',
   },
   expectation_failed: {
     description: 'The `Expect` header is not `100-continue`.',
