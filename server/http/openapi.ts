@@ -249,7 +249,7 @@ const HEADERS = {
   },
   ETag: {
     description:
-      'Hash of the body. Send it in `If-None-Match` to get 304 while the data has not changed.',
+      'Names this version of the response. Send it in `If-None-Match` to get 304 while the data has not changed.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
@@ -370,7 +370,8 @@ const ERRORS: Record<ErrorType, ErrorText> = {
     fields: { page: ['The page field must be an integer from 1 to 1000000000.'] },
   },
   rate_limited: {
-    description: 'The key’s read or write limit is used up for this minute.',
+    description:
+      'The key’s read or write limit is used up for this minute, or the client’s address has sent too many wrong keys.',
     message: 'Too many read requests: 600 a minute are possible. Try again in 12 s.',
   },
   headers_too_large: {

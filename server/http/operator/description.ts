@@ -34,6 +34,10 @@ export const operatorApi = (publicUrl: string): ApiDescription => ({
       description: 'The role of the staff member does not include this operation.',
       message: 'This needs one of the roles admin, finance; yours is support.',
     },
+    rate_limited: {
+      description: 'The client’s address has sent too many wrong tokens in this minute.',
+      message: 'Too many requests with wrong credentials from this address.',
+    },
   },
 })
 operatorApi.prefix = '/operator/v1'

@@ -10,7 +10,7 @@ export const sellerApi = (publicUrl: string): ApiDescription => ({
 
 **Money** is in decimal euros: \`4.5\` is four euros fifty. **Times** are ISO 8601 in UTC with whole seconds. **Lists** have \`data\`, \`links\` and \`meta\`; the links repeat all parameters of the request.
 
-**Rate limits** apply per key and minute of real time, separately for reads (GET, HEAD) and writes. Every response to a valid key has \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`, except for an unknown path or method, which is not counted; 429 adds \`Retry-After\`.
+**Rate limits** apply per key and minute of real time, separately for reads (GET, HEAD) and writes. Every response to a valid key has \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`, except for an unknown path or method or malformed percent-encoding, which are not counted; 429 adds \`Retry-After\`.
 
 **Errors** share one format: \`error.type\` for programs, \`error.message\` for people, and \`error.fields\` for validation errors and ambiguous identifiers. Every response has an \`X-Request-Id\`.
 
@@ -34,6 +34,12 @@ export const sellerApi = (publicUrl: string): ApiDescription => ({
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
   showsLimits: true,
+  errorTexts: {
+    conflict: {
+      description: 'The current state of the record does not allow this operation.',
+      message: 'The listing has an open order: it can be deleted once that is completed.',
+    },
+  },
   webhooks: webhookDescriptions(),
 })
 sellerApi.prefix = '/v1'
