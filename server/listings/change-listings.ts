@@ -85,7 +85,7 @@ function applyBatched(
   const priceCents =
     pricePercent === undefined
       ? changes.priceCents
-      : Math.max(1, Math.round((listing.priceCents * (100 + pricePercent)) / 100))
+      : Math.max(1, changedByPercent(listing.priceCents, pricePercent))
   if (priceCents !== undefined && priceCents > MAX_PRICE_CENTS) {
     return { error: validationError({ price: ['The price would be above 99999.99.'] }) }
   }
@@ -98,6 +98,10 @@ function applyBatched(
     },
   }
 }
+
+/** Rounds to 14 digits first: 6666.5 cents are 6666.499999999999 in binary. */
+const changedByPercent = (cents: number, percent: number) =>
+  Math.round(Number(((cents * (100 + percent)) / 100).toPrecision(14)))
 
 const isSame = (a: LockedListing, b: LockedListing) =>
   a.priceCents === b.priceCents &&

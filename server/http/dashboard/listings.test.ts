@@ -108,6 +108,14 @@ describe('GET /dashboard/api/listings', () => {
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(2)
   })
 
+  it('a change of prices by a percentage rounds half a cent up: €50 and 33.33 % are €66.67', async () => {
+    const { seller, member } = await openShop()
+    const ids = await list(seller, productItem({ price: 50 }))
+    const payload = { ids, action: 'price', percent: 33.33 }
+    expect((await member.post(`${LISTINGS}/bulk`, { payload })).body.data.changed).toBe(1)
+    expect((await seller.get('/v1/listings')).body.data[0].price).toBe(66.67)
+  })
+
   it('the search finds the only listing of a card that a thousand others are named like', async () => {
     const { seller, member } = await openShop()
     const cards = Array.from({ length: 1_100 }, (_, i) => ({
