@@ -2,8 +2,8 @@
  * The number of edits between two words: a letter changed, added, omitted, or swapped with its neighbor (optimal string
  * alignment). Returns `limit + 1` if it is greater than `limit`.
  *
- * Skips the common prefix, and tries each kind of edit at the first difference. With the limits that search uses (1 or
- * 2) this is a handful of paths and needs no table. Levenshtein packages such as fastest-levenshtein count a swap as two
+ * Skips the common prefix, and tries each kind of edit at the first difference. With the limits that search uses (1 to
+ * 3) this is a handful of paths and needs no table. Levenshtein packages such as fastest-levenshtein count a swap as two
  * edits and have no limit.
  */
 export function editDistance(a: string, b: string, limit: number, i = 0, j = 0): number {
