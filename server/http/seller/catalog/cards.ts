@@ -122,7 +122,7 @@ export const cardRoutes =
           operationId: 'listCards',
           summary: 'List or search cards',
           description:
-            'Returns the cards of the newest set first, within a set by number (2 before 10). With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
+            'Returns the cards of the newest set first, then by number (2 before 10): sets with the same release date are mixed. With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
           tags: ['Catalog'],
           querystring: listQuery,
           response: { 200: Paginated(CardSchema, 'A page of cards'), 304: NotModified },
