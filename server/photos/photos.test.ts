@@ -304,7 +304,31 @@ describe('a claim of a photo', () => {
         expect(await claimPhoto({ ...app.ctx, db }, [busy])).toMatchObject({ url: at('other') })
       }),
     )
-    expect(read).toBeLessThan(20)
+    expect(read).toBeLessThan(150)
+  })
+
+  it('a claim reads a few photos, however many sellers wait', async () => {
+    const id = await insertListingWithPhotos(app)
+    await app.ctx.db`
+      with sellers as (
+        insert into accounts (shop_name, slug, email, created_at)
+        select 'Waiting', 'waiting-' || n, n || '@waiting.example', now()
+        from generate_series(1, 500) n
+        returning id
+      )
+      insert into photos (listing_id, position, url, account_id, next_attempt_at, created_at)
+      select ${id}, row_number() over (), ${at('1')}, id, ${app.ctx.now()}, now()
+      from sellers
+    `
+    await app.ctx.db`vacuum analyze photos`
+    const busy: number[] = []
+    const read = await inTransaction(app.ctx, (tx) =>
+      rowsRead(tx.db, 'photos', async () => {
+        for (let claim = 0; claim < 3; claim++) busy.push((await claimPhoto(tx, busy))!.accountId)
+      }),
+    )
+    expect(new Set(busy).size).toBe(3)
+    expect(read).toBeLessThan(40)
   })
 
   it('a claim that finds no photo reads few of those that wait for a retry', async () => {

@@ -20,6 +20,9 @@ export type ClaimedPhoto = {
 /** Lease of a claim: several times the longest attempt. */
 const LEASE_SECONDS = 120
 
+/** Due photos that a claim looks at before it searches seller by seller. */
+const OLDEST = 100
+
 const LISTING_DELETED = 'The listing was deleted.'
 
 /**
@@ -40,8 +43,15 @@ export async function claimPhoto(
     and (photos.leased_until is null or photos.leased_until < clock_timestamp())
   `
   const [photo] = await db<ClaimedPhoto[]>`
+    with recursive oldest as (
+      select id, account_id, next_attempt_at
+      from photos
+      where ${isDue}
+      order by next_attempt_at
+      limit ${OLDEST}
+    ),
     -- The sellers with waiting photos, then a null: a loose index scan, as in webhooks/delivery-queue.ts.
-    with recursive waiting as (
+    waiting as (
       (
         select account_id from photos where status = 'waiting' order by account_id limit 1
       )
@@ -76,19 +86,32 @@ export async function claimPhoto(
       leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     from listings
     where
-      photos.id = (
-        select due.id
-        from longest_due
-        -- Another claim may have locked the seller's first photo, or all of them.
-        cross join lateral (
-          select id
-          from photos
-          where photos.account_id = longest_due.account_id and ${isDue}
-          order by next_attempt_at, id
+      photos.id = coalesce(
+        (
+          select photos.id
+          from oldest
+          join photos on photos.id = oldest.id
+          where oldest.account_id <> all(${excludedAccounts}::bigint[]) and ${isDue}
+          order by oldest.next_attempt_at
           limit 1
-          for update skip locked
-        ) due
-        limit 1
+          for update of photos skip locked
+        ),
+        -- Only if there may be others: this visits every seller with waiting photos.
+        (
+          select due.id
+          from longest_due
+          -- Another claim may have locked the seller's first photo, or all of them.
+          cross join lateral (
+            select id
+            from photos
+            where photos.account_id = longest_due.account_id and ${isDue}
+            order by next_attempt_at, id
+            limit 1
+            for update skip locked
+          ) due
+          where (select count(*) from oldest) = ${OLDEST}
+          limit 1
+        )
       )
       and listings.id = photos.listing_id
     returning
