@@ -10,11 +10,12 @@ export type Carrier = {
   /** Looks a shipment up by our reference; undefined if it was not bought. @throws CarrierError */
   find(reference: string): Promise<CarrierShipment | undefined>
   /**
-   * Reads the shipment's current state. If the carrier withheld the label at the purchase, this requests it again.
+   * Reads the shipment's current state.
    *
+   * @param mayRequestLabel if the carrier withheld the label at the purchase, requests it again, which may cost money
    * @throws CarrierError
    */
-  read(id: string): Promise<CarrierShipment>
+  read(id: string, options: { mayRequestLabel: boolean }): Promise<CarrierShipment>
   /** Downloads the label of a `ready` shipment, as a PDF. @throws CarrierError */
   label(id: string): Promise<Uint8Array>
 }
@@ -56,6 +57,10 @@ export class CarrierError extends Error {
     this.outcome = outcome
   }
 }
+
+/** The seller's message when its label is withheld and not requested again. */
+export const NOT_REQUESTED =
+  'The carrier withholds the label, and no row of this order is left to ship, so the label is not requested again.'
 
 /** The seller's message when a shipment exists and its label is withheld (§3.3). */
 export const ACTION_REQUIRED =

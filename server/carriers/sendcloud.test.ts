@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { startWebServer } from '../test/fakes/network.ts'
-import { ADDRESS, BUYER, insertSlice } from '../test/fixtures/orders.ts'
+import { ADDRESS, BUYER, cancel, insertSlice } from '../test/fixtures/orders.ts'
 import { CarrierError, type Parcel } from './carrier.ts'
 import { sendcloudCarrier } from './sendcloud.ts'
 
@@ -294,7 +294,10 @@ describe('the Sendcloud carrier', () => {
     const { id, trackingStatus } = await carrier().buy(PARCEL)
     expect(trackingStatus).toBe('x'.repeat(200))
     parcels[0]!.status = { id: 1000, message: ['Ready\0'] }
-    expect(await carrier().read(id)).toMatchObject({ status: 'ready', trackingStatus: null })
+    expect(await carrier().read(id, { mayRequestLabel: true })).toMatchObject({
+      status: 'ready',
+      trackingStatus: null,
+    })
   })
 
   it('a parcel without a usable id is not taken for one, and a list may contain others', async () => {
@@ -316,16 +319,19 @@ describe('the Sendcloud carrier', () => {
       if (method === 'PUT') res.writeHead(402).end('{"error": {"message": "No credit."}}')
       return method === 'PUT'
     }
-    expect((await sendcloud.read(id)).status).toBe('action_required')
+    expect((await sendcloud.read(id, { mayRequestLabel: true })).status).toBe('action_required')
     interfere = () => false
-    expect(await sendcloud.read(id)).toMatchObject({ id, status: 'ready' })
+    expect(await sendcloud.read(id, { mayRequestLabel: true })).toMatchObject({
+      id,
+      status: 'ready',
+    })
     expect(requests.at(-1)).toEqual({
       method: 'PUT',
       path: '/parcels',
       body: { parcel: { id: Number(id), request_label: true } },
     })
     requests = []
-    await sendcloud.read(id)
+    await sendcloud.read(id, { mayRequestLabel: true })
     expect(requests).toHaveLength(1)
   })
 })
@@ -455,6 +461,23 @@ describe('a service with CARRIER=sendcloud', () => {
     expect((await call()).body.data.status).toBe('ready')
     expect(parcels).toHaveLength(1)
     expect(requests.filter(({ method }) => method === 'POST')).toHaveLength(1)
+  })
+
+  it('a withheld label is requested again while a row is to be shipped, and no longer once all are cancelled', async () => {
+    newParcel = () => unannounced(1002, 'Announcement failed')
+    const { orderIds } = await insertSlice(app.ctx.db, seller.accountId)
+    const call = () => seller.post(`/v1/orders/${orderIds[0]}/label`)
+    const putRequests = () => requests.filter(({ method }) => method === 'PUT').length
+    interfere = ({ method }, res) => {
+      if (method === 'PUT') res.writeHead(402).end('{}')
+      return method === 'PUT'
+    }
+    await call()
+    expect([(await call()).body.data.status, putRequests()]).toEqual(['action_required', 1])
+    await cancel(app, orderIds[0]!)
+    const { data } = (await call()).body
+    expect([data.status, putRequests()]).toEqual(['action_required', 1])
+    expect(data.message).toMatch(/no row of this order is left to ship/)
   })
 
   it('the seller never sees the words of Sendcloud, and can call again after its refusal', async () => {

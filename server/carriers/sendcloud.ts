@@ -6,6 +6,7 @@ import {
   type Carrier,
   CarrierError,
   type CarrierShipment,
+  NOT_REQUESTED,
   type Parcel,
 } from './carrier.ts'
 
@@ -75,9 +76,10 @@ export function sendcloudCarrier(
       return found ? shipmentFrom(parcelIn({ parcel: found })) : undefined
     },
 
-    async read(id) {
+    async read(id, { mayRequestLabel }) {
       const parcel = await getParcel(id)
       if (!isAmong(NOT_ANNOUNCED, parcel.status?.id)) return shipmentFrom(parcel)
+      if (!mayRequestLabel) return { ...shipmentFrom(parcel), message: NOT_REQUESTED }
       // Sendcloud refused the label at the purchase. Request it again; it may be refused again.
       const body = { parcel: { id: parcel.id, request_label: true } }
       try {

@@ -62,12 +62,16 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
       return found && shipmentFrom(found)
     },
 
-    async read(id) {
+    async read(id, { mayRequestLabel }) {
       const { label, tellsCode } = await currentMode()
       const [shipment] = await db<ShipmentRow[]>`
         update simulated_shipments
         set
-          status = case status when 'ready' then 'ready' else ${label} end,
+          status = case
+            when status = 'ready' or (status = 'action_required' and not ${mayRequestLabel})
+              then status
+            else ${label}
+          end,
           tells_code = tells_code or ${tellsCode}
         where id = ${id}
         returning id, status, tells_code as "tellsCode"

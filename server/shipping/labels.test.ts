@@ -31,9 +31,9 @@ beforeEach(async () => {
 function interfere(methods: Partial<Carrier>, of = app) {
   const recorded = (name: 'buy' | 'find' | 'read' | 'label') => {
     const method = (methods[name] ?? simulated[name]) as (input: never) => Promise<never>
-    return (input: never) => {
+    return (...inputs: never[]) => {
       calls.push(name)
-      return method(input)
+      return (method as (...inputs: never[]) => Promise<never>)(...inputs)
     }
   }
   of.ctx.carrier = {
@@ -574,9 +574,9 @@ describe('a reading of the carrier', () => {
         await recordOpenTransactions()
         return { ...(await simulated.buy(parcel)), status: 'processing' }
       },
-      async read(id) {
+      async read(id, options) {
         await recordOpenTransactions()
-        return simulated.read(id)
+        return simulated.read(id, options)
       },
       async label(id) {
         await recordOpenTransactions()
@@ -618,7 +618,9 @@ describe('the carrier poll', () => {
     await label(failing)
     await label(other)
     const { carrier_id: id } = (await shipmentOf(failing))!
-    interfere({ read: async (read) => (read === id ? timeOut() : simulated.read(read)) })
+    interfere({
+      read: async (read, options) => (read === id ? timeOut() : simulated.read(read, options)),
+    })
     await advance(app.operator, 60)
     await app.runPolls()
     expect(await shipmentOf(failing)).toMatchObject({ status: 'processing', leased_until: null })

@@ -128,9 +128,9 @@ async function refreshIfIncomplete(ctx: ShippingContext, shipment: Shipment): Pr
 export async function refreshShipment(
   ctx: ShippingContext,
   carrier: Carrier,
-  { sliceId, carrierId, status, labelName, isErased }: Shipment,
+  { sliceId, carrierId, status, labelName, isErased, hasRowsToShip }: Shipment,
 ): Promise<Shipment> {
-  const reading = await carrier.read(carrierId)
+  const reading = await carrier.read(carrierId, { mayRequestLabel: hasRowsToShip })
   if (status === 'ready' || isErased) return recordReading(ctx, sliceId, reading)
   const stored = await storeLabel(ctx, carrier, reading, labelName)
   const shipment = await recordReading(ctx, sliceId, stored)

@@ -20,6 +20,8 @@ export type Shipment = {
   message: string | null
   /** Rows that it covered when it was bought. */
   lines: number
+  /** Whether a row is still pending or shipped. Otherwise nothing more is bought for the slice. */
+  hasRowsToShip: boolean
   /** The carrier's latest tracking code. */
   carrierCode: string | null
   labelName: string
@@ -48,6 +50,9 @@ export async function readShipment(
       sh.status,
       sh.message,
       sh.lines,
+      exists (
+        select from orders where slice_id = s.id and status in ('pending', 'shipped')
+      ) as "hasRowsToShip",
       sh.carrier_code as "carrierCode",
       sh.label_name as "labelName",
       sh.link_nonce as nonce,
