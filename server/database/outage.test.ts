@@ -1,7 +1,10 @@
+import { chown, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
+import { emptyDatabase, start } from '../test/embedded-homes.ts'
 import { until } from '../test/until.ts'
 import { newBudget, withBudget } from './budget.ts'
 import { circuitFor, connect } from './connect.ts'
@@ -70,6 +73,38 @@ async function withTransactions(
     await end()
   }
 }
+
+it('a database that has become a read-only standby is unavailable to writes until it is promoted', async () => {
+  const dataDir = await emptyDatabase()
+  const cluster = join(dataDir, 'postgres')
+  await writeFile(join(cluster, 'standby.signal'), '')
+  const { uid, gid } = await stat(join(cluster, 'PG_VERSION'))
+  await chown(join(cluster, 'standby.signal'), uid, gid)
+  const { url } = await start(dataDir)
+  const circuit = circuitFor(url)
+  const pool = connect(url, { max: 1, limits, circuit })
+  const { begin, end } = transactionsOn(url, 1, { circuit })
+  const sessions = () => Promise.all([pool, begin].map(pidIn))
+  const pidIn = async (db: Sql | Transactions['begin']) => {
+    const pid = (db: Db) => db<{ pid: number }[]>`select pg_backend_pid() as pid`
+    return 'unsafe' in db ? pid(db) : db(pid, 'snapshot')
+  }
+  try {
+    const before = await sessions()
+    // The read follows on the same connection.
+    const [written, read] = await Promise.all([failure(pool`create table written ()`), one(pool)])
+    expect([isUnavailable(written), read]).toEqual([true, [{ one: 1 }]])
+    expect(isUnavailable(await failure(begin((db) => db`create table written ()`)))).toBe(true)
+    // A new session reaches the new primary behind the same name.
+    for (const [i, session] of (await sessions()).entries()) expect(session).not.toEqual(before[i])
+    await pool`select pg_promote()`
+    await pool`create table written ()`
+    await begin((db) => db`drop table written`)
+  } finally {
+    await pool.end({ timeout: 1 })
+    await end()
+  }
+})
 
 describe('a pool', () => {
   it('a pool fails statements at once while the server refuses connections', () =>

@@ -2,7 +2,7 @@ import { type Budget, beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
 import type { Sql } from './sql.ts'
 import { handlerOf, observe, type Statement, withHandler } from './statements.ts'
-import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
+import { DatabaseUnavailable, isConnectionLoss, isReadOnly } from './unavailable.ts'
 
 export type PoolLimits = {
   /** Time limit of a statement, the wait for a connection included. */
@@ -26,6 +26,9 @@ const MAX_PIPELINED = 8
 const GRACE_MS = 1_000
 
 const SWEEP_INTERVAL_MS = 100
+
+/** Minimum time between two replacements of all connections, while the server is a standby. */
+const RETIRE_INTERVAL_MS = 1_000
 
 /** A statement without a result yet: waiting for a connection, or sent. */
 type Running = {
@@ -65,7 +68,10 @@ export function poolOf(
   const all = new Set<Running>()
   const waiting = new Set<Running>()
   const connections = new Set<Connection>()
-  /** Connections from before the circuit opened. They don't count, and are closed when their statements have ended. */
+  /**
+   * Connections from before the circuit opened, or to a standby. They don't count, and are closed when their statements
+   * have ended.
+   */
   const stale = new Set<Connection>()
   const idle: Connection[] = []
   let ending: Promise<void> | undefined
@@ -132,6 +138,7 @@ export function poolOf(
       // The client rejects statements before it reports the loss: nothing may be sent on the connection in between.
       if (error !== undefined && isConnectionLoss(error)) remove(connection)
       else circuit.answered()
+      if (isReadOnly(error)) retireFromStandby()
       release(connection)
     }
     observe(statement, ended, () => {
@@ -224,16 +231,30 @@ export function poolOf(
     }
   }
 
-  circuit.onOpen((reason) => {
-    // Running statements may still succeed. Nothing more is sent, because the connections may be dead without a sign.
+  /** Running statements may still succeed. Nothing more is sent on these connections. */
+  const retireAll = (): void => {
     for (const connection of connections) {
       stale.add(connection)
       connections.delete(connection)
       if (connection.running.size === 0) close(connection)
     }
     idle.length = 0
+  }
+
+  circuit.onOpen((reason) => {
+    // The connections may be dead without a sign.
+    retireAll()
     failWaiting(reason)
   })
+
+  let retiredAt = Number.NEGATIVE_INFINITY
+  const retireFromStandby = (): void => {
+    // Not for every write that it refuses: reads go on meanwhile.
+    if (performance.now() - retiredAt < RETIRE_INTERVAL_MS) return
+    retiredAt = performance.now()
+    retireAll()
+    while (connections.size < Math.min(max, waiting.size)) addConnection()
+  }
 
   const sweepIntervalMs = Math.min(SWEEP_INTERVAL_MS, statementMs / 5)
   let sweptAt = performance.now()

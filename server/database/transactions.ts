@@ -49,6 +49,9 @@ const TRANSACTION_LIMITS: TransactionLimits = {
 /** A slower statement makes the database suspect, and the circuit probes it. */
 const SUSPECT_AFTER_MS = 2_000
 
+/** SQLSTATE of `read write` on a server that has become a standby: feature not supported. */
+const REFUSED_BY_STANDBY = '0A000'
+
 type Waiter = { serve(connection: TransactionConnection): void; fail(error: Error): void }
 
 /**
@@ -73,7 +76,7 @@ export function transactionsOn(
   const idle: TransactionConnection[] = []
   const waiting = new Set<Waiter>()
   const open = new Set<TransactionConnection>()
-  /** Connections that were in use when the circuit opened. They don't count, and are discarded on release. */
+  /** Connections from before the circuit opened, or to a standby. They don't count, and are discarded on release. */
   const stale = new Set<TransactionConnection>()
   let hasEnded = false
 
@@ -192,7 +195,13 @@ export function transactionsOn(
       if (!includesCommit) clearTimeout(timer)
       // Not awaited: the work's first statement follows in the same packet. If BEGIN fails, the server
       // rejects the work's writes, because they are outside of a transaction.
-      const begun = connection.sql.unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
+      const begun = connection.sql
+        .unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
+        .catch((cause) => {
+          if (cause.code !== REFUSED_BY_STANDBY) throw cause
+          stale.add(connection)
+          throw new DatabaseUnavailable('The database is a read-only standby.', { cause })
+        })
       begun.catch(() => {})
       limit.start()
       try {

@@ -26,6 +26,7 @@ it.each([
   ['53300 too many connections', answered('53300')],
   ['57014 statement timeout', answered('57014')],
   ['55P03 lock timeout', answered('55P03')],
+  ['25006 read-only database', answered('25006')],
   ['25P03 idle in transaction timeout', answered('25P03')],
   ['25P04 transaction timeout', answered('25P04')],
   ['40001 serialization failure', answered('40001')],

@@ -20,6 +20,7 @@ const TRANSIENT_STATES = [
   '57P05', // idle session timeout
   '57014', // query canceled: statement_timeout
   '55P03', // lock not available: lock_timeout
+  '25006', // read-only transaction: the server has become a standby
   '25P03', // idle in transaction session timeout
   '25P04', // transaction timeout
   '40001', // serialization failure
@@ -71,6 +72,10 @@ export function isConnectionLoss(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return /^(57P|08|25P03|25P04)/.test(error.code)
   return isUnavailable(error)
 }
+
+/** Whether the server has become a standby. New connections may reach the new primary server behind the same name. */
+export const isReadOnly = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '25006'
 
 /** Minimum time between two warnings: in an outage all requests and jobs fail for the same reason. */
 const WARN_INTERVAL_MS = 5_000
