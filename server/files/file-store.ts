@@ -4,11 +4,11 @@ import type { Readable } from 'node:stream'
 export type FileStore = {
   /** Stores the file, replacing a former one. It survives a crash once this resolves. */
   put(name: string, bytes: Uint8Array, contentType: string): Promise<void>
-  /**
-   * The file, and its length in bytes unless the bucket sends it in chunks; undefined if it does not exist. The stream
-   * must be read or destroyed.
-   */
-  get(name: string): Promise<{ stream: Readable; length: number | undefined } | undefined>
+  /** The file; undefined if it does not exist. The stream must be read or destroyed. */
+  get(name: string): Promise<StoredFile | undefined>
   /** Deletes the file if it exists. */
   delete(name: string): Promise<void>
 }
+
+/** A file, and its length in bytes unless the bucket sends it in chunks. */
+export type StoredFile = { stream: Readable; length: number | undefined }

@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { Service } from '../../service.ts'
-import { LABEL_FILE, labelPath } from '../../shipping/label.ts'
+import { LABEL_FILE } from '../../shipping/label.ts'
+import { labelFile } from '../../shipping/label-file.ts'
 import { requireLink } from '../../shipping/label-link.ts'
 import { sendFile } from './send-file.ts'
 
@@ -11,8 +12,8 @@ export const labelFileRoutes =
     app.get<{ Params: { file: string } }>('/labels/:file', async (request, reply) => {
       const { file } = request.params
       requireLink(ctx, `/labels/${file}`, request.query as Record<string, unknown>)
-      return sendFile(reply, ctx.files, LABEL_FILE.test(file) ? labelPath(file) : undefined, {
-        missing: 'There is no such label.',
+      return sendFile(reply, LABEL_FILE.test(file) ? await labelFile(ctx, file) : undefined, {
+        missing: 'The file of this label is missing. Request the label again.',
         headers: {
           'content-type': 'application/pdf',
           'content-disposition': 'inline; filename="label.pdf"',

@@ -7,8 +7,8 @@ import { sendFile } from './send-file.ts'
 export const photoRoutes =
   ({ files }: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    app.get<{ Params: { file: string } }>('/photos/:file', ({ params: { file } }, reply) =>
-      sendFile(reply, files, PHOTO_FILE.test(file) ? photoPath(file) : undefined, {
+    app.get<{ Params: { file: string } }>('/photos/:file', async ({ params: { file } }, reply) =>
+      sendFile(reply, PHOTO_FILE.test(file) ? await files.get(photoPath(file)) : undefined, {
         missing: 'There is no such photo.',
         headers: {
           'content-type': 'image/jpeg',

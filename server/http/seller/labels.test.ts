@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { CarrierError } from '../../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, changeAccount, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { type InsertedSlice, insertSlice } from '../../test/fixtures/orders.ts'
@@ -647,6 +648,24 @@ describe('label links', () => {
     expect(served).toMatchObject({ status: 200, text })
     expect(served.headers).not.toHaveProperty('content-length')
     expect(merged.status).toBe(200)
+  })
+
+  it('the link of a label whose file is lost fetches it from the carrier again', async () => {
+    const link = await linkOf()
+    const { text } = await follow(link)
+    const { pathname } = new URL(link)
+    await app.ctx.files.delete(pathname.slice(1))
+    const { label: print } = app.ctx.carrier!
+    app.ctx.carrier!.label = () => Promise.reject(new CarrierError('unknown', 'no response'))
+    const { status, body } = await follow(link)
+    expect([status, body.error.message]).toEqual([
+      404,
+      'The file of this label is missing. Request the label again.',
+    ])
+    app.ctx.carrier!.label = print
+    for (let call = 0; call < 2; call++) {
+      expect(await follow(link)).toMatchObject({ status: 200, text })
+    }
   })
 
   it('a changed label link returns 403, whichever part was changed', async () => {
