@@ -366,6 +366,14 @@ describe('ids, slugs and numbers', () => {
       `${key} must not contain control characters`,
     )
   })
+
+  it('an id of dots alone is refused, because clients and proxies remove it from a URL', () => {
+    for (const record of [SET, CARD]) {
+      expect(reason({ ...record, id: '.' })).toBe('id must not be . or ..')
+      expect(reason({ ...record, id: '..' })).toBe('id must not be . or ..')
+      expect(parsed(record, 'id', '...')).toBe('...')
+    }
+  })
 })
 
 describe('a shortcut', () => {

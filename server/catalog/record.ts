@@ -249,6 +249,8 @@ function code(fields: Fields, key: string, max: number): string | null {
   if (value === null) return null
   if (value !== value.trim()) throw new BadRecord(`${key} must not begin or end with a space`)
   if (/\p{Cc}/u.test(value)) throw new BadRecord(`${key} must not contain control characters`)
+  // Clients and proxies remove these segments from a URL, even when they are percent-encoded.
+  if (/^\.\.?$/.test(value)) throw new BadRecord(`${key} must not be . or ..`)
   return limitLength(value, key, max)
 }
 
