@@ -12,7 +12,7 @@ import {
   productItem,
 } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
-import { openOfferModel } from './offer-model.ts'
+import { OFFER, openOfferModel } from './offer-model.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 
@@ -217,14 +217,20 @@ describe('offers in memory', () => {
     }
   })
 
-  it('an item with more than 500 offers is read from the database', async () => {
+  it('an item with more than 500 offers is read from the database until it has fewer', async () => {
     const seller = await app.seller()
     const card = 'swsh9-de-1'
+    const ids: number[] = []
     for (let i = 0; i < 6; i++) {
-      await list(seller, ...Array.from({ length: 90 }, () => cardItem({ card })))
+      ids.push(...(await list(seller, ...Array.from({ length: 90 }, () => cardItem({ card })))))
     }
     const path = `/v1/cards/${card}`
     expect(JSON.parse((await offersAt(app, seller, path)).text).data.listings).toHaveLength(540)
-    expect(await app.ctx.offers.read({ cardId: card, productSlug: null })).toBeUndefined()
+    const read = (cardId = card) => app.ctx.offers.read({ cardId, productSlug: null })
+    expect(await read()).toBeUndefined()
+    for (const id of ids.slice(500)) await seller.delete(`/v1/listings/${id}`)
+    // The read of another item refreshes the model.
+    await read('sv3-1')
+    expect((await read())?.numbers).toHaveLength(500 * OFFER.size)
   })
 })

@@ -212,6 +212,8 @@ export function openOfferModel(
       const ofItem = changed.get(key)
       if (ofItem) ofItem.set(row[0], row)
       else if (items.has(key)) changed.set(key, new Map([[row[0], row]]))
+      // With an offer less, the item may no longer be large: the next read loads it.
+      else if (row[4] !== 'active') large.delete(key)
     }
     const reserved = new Map<number, Reserved[]>()
     for (const [listingId, quantity, micros] of reservations ?? []) {
