@@ -69,7 +69,7 @@ export async function openService(
   closers: Closers,
   { network = realNetwork, primary }: { network?: Network; primary?: PrimaryLink | undefined } = {},
 ): Promise<Service> {
-  const files = await openFileStore(config.storageUrl)
+  const files = await openFileStore(config.storageUrl, log)
   const circuit = circuitFor(databaseUrl)
   const max = connectionsOf(config)
   const sql = connect(databaseUrl, { circuit, max })

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { request } from 'undici'
+import type { Log } from '../log.ts'
 import { realTime } from '../time/real-time.ts'
 
 /** Signs requests to AWS. Those of a role have a token and expire. */
@@ -25,7 +26,10 @@ const TIMEOUT_MS = 5_000
  *
  * @param environment the variables that AWS defines for all of its clients
  */
-export function awsCredentials(environment: NodeJS.ProcessEnv): () => Promise<AwsCredentials> {
+export function awsCredentials(
+  environment: NodeJS.ProcessEnv,
+  log?: Pick<Log, 'warn'> | undefined,
+): () => Promise<AwsCredentials> {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = environment
   if (accessKeyId && secretAccessKey) {
     return async () => ({
@@ -34,11 +38,14 @@ export function awsCredentials(environment: NodeJS.ProcessEnv): () => Promise<Aw
       sessionToken: environment.AWS_SESSION_TOKEN,
     })
   }
-  return renewing(() => roleCredentials(environment))
+  return renewing(() => roleCredentials(environment), log)
 }
 
 /** Keeps the credentials that `read` returns, and reads them again before they expire. */
-function renewing(read: () => Promise<RoleCredentials>): () => Promise<AwsCredentials> {
+function renewing(
+  read: () => Promise<RoleCredentials>,
+  log: Pick<Log, 'warn'> | undefined,
+): () => Promise<AwsCredentials> {
   let current: RoleCredentials | undefined
   let renewAt = 0
   let renewal: Promise<RoleCredentials> | undefined
@@ -52,6 +59,11 @@ function renewing(read: () => Promise<RoleCredentials>): () => Promise<AwsCreden
       const now = realTime()
       if (current && now < current.expiresAt) {
         renewAt = now + RETRY_AFTER_MS
+        const expiresAt = new Date(current.expiresAt)
+        log?.warn(
+          { err: error, expiresAt },
+          'cannot renew the credentials of the bucket; using the present ones',
+        )
         return current
       }
       const problem = current

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import path from 'node:path'
 import { AwsV4Signer } from 'aws4fetch'
 import { Agent, type Dispatcher, interceptors, request } from 'undici'
+import type { Log } from '../log.ts'
 import { StartError } from '../start-error.ts'
 import { awsCredentials } from './aws-credentials.ts'
 import type { FileStore } from './file-store.ts'
@@ -15,12 +16,15 @@ const FORM = 's3://bucket/prefix?region=…&endpoint=https://…&force_path_styl
 /**
  * Stores files in a bucket of S3 or of a compatible service, with the credentials of aws-credentials.ts.
  *
- * @param environment the variables that AWS defines for all of its clients
+ * @param options.environment the variables that AWS defines for all of its clients
  * @throws StartError if the URL is invalid or no region is set
  */
 export async function openBucket(
   storageUrl: string,
-  environment: NodeJS.ProcessEnv = process.env,
+  {
+    environment = process.env,
+    log,
+  }: { environment?: NodeJS.ProcessEnv; log?: Pick<Log, 'warn'> | undefined } = {},
 ): Promise<FileStore> {
   const { root, region } = readBucketUrl(new URL(storageUrl), environment.AWS_REGION)
   const dispatcher = new Agent({
@@ -28,7 +32,7 @@ export async function openBucket(
     headersTimeout: RESPONSE_TIMEOUT_MS,
     bodyTimeout: RESPONSE_TIMEOUT_MS,
   }).compose(interceptors.retry(RETRIES))
-  const credentials = awsCredentials(environment)
+  const credentials = awsCredentials(environment, log)
 
   /** Undefined if the object does not exist. */
   async function send(

@@ -227,14 +227,14 @@ describe('a bucket', () => {
     ]) {
       issued = 0
       const { url, requests } = await bucketServer({ secret: 'hush' })
-      const files = await openBucket(url('card-files'), environment)
+      const files = await openBucket(url('card-files'), { environment })
       await expectToKeep(files)
       const tokens = requests.map(({ headers }) => headers['x-amz-security-token'])
       // The first credentials expire soon.
       expect(tokens).toEqual(['token-1', ...tokens.slice(1).map(() => 'token-2')])
     }
-    const none = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `${address}/elsewhere` }
-    const files = await openBucket('s3://card-files?region=eu-west-1', none)
+    const environment = { AWS_EC2_METADATA_SERVICE_ENDPOINT: `${address}/elsewhere` }
+    const files = await openBucket('s3://card-files?region=eu-west-1', { environment })
     await expect(files.get('photos/x.jpg')).rejects.toThrow('no credentials')
   })
 
@@ -254,19 +254,24 @@ describe('a bucket', () => {
       res.end(JSON.stringify({ AccessKeyId: 'role', SecretAccessKey: 'hush', Token, Expiration }))
     })
     const { url, requests } = await bucketServer({ secret: 'hush' })
-    const files = await openBucket(url('card-files'), {
+    const warnings: unknown[] = []
+    const log = { warn: (_: unknown, message: string) => warnings.push(message) } as never
+    const environment = {
       AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://127.0.0.1:${port}/credentials`,
-    })
+    }
+    const files = await openBucket(url('card-files'), { environment, log })
     const useTwice = async () => {
       for (let i = 0; i < 2; i++) await files.put('photos/x.jpg', BYTES, 'image/jpeg')
       return [asked, requests.at(-1)?.headers['x-amz-security-token']]
     }
-    expect(await useTwice()).toEqual([1, 'token-1'])
+    expect([await useTwice(), warnings]).toEqual([[1, 'token-1'], []])
     isFailing = true
     at(200)
     expect(await useTwice()).toEqual([2, 'token-1'])
     at(240)
     expect(await useTwice()).toEqual([3, 'token-1'])
+    const warning = 'cannot renew the credentials of the bucket; using the present ones'
+    expect(warnings).toEqual([warning, warning])
     at(361)
     await expect(useTwice()).rejects.toThrow(
       'the credentials of the role have expired and cannot be renewed',

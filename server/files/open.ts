@@ -1,3 +1,4 @@
+import type { Log } from '../log.ts'
 import type { FileStore } from './file-store.ts'
 
 /**
@@ -5,8 +6,14 @@ import type { FileStore } from './file-store.ts'
  *
  * @throws StartError if it cannot be used
  */
-export async function openFileStore(storageUrl: string): Promise<FileStore> {
+export async function openFileStore(
+  storageUrl: string,
+  log?: Pick<Log, 'warn'>,
+): Promise<FileStore> {
   // Loaded only when used, with its HTTP client.
-  if (/^s3:/i.test(storageUrl)) return (await import('./bucket.ts')).openBucket(storageUrl)
+  if (/^s3:/i.test(storageUrl)) {
+    const { openBucket } = await import('./bucket.ts')
+    return openBucket(storageUrl, { log })
+  }
   return (await import('./directory.ts')).openDirectory(storageUrl)
 }
