@@ -90,19 +90,20 @@ async function startOn(
   await requireSecretKey(ctx)
   // While PostgreSQL prepares the next sets, the routes are built.
   const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
-  closers.push(() => closeGracefully(app, log))
+  // At the same time: a delivery that takes long must not keep the service accepting requests.
+  const stops = [() => closeGracefully(app, log)]
+  closers.push(() => Promise.all(stops.map((stop) => stop())))
   await listen(app, config)
 
   await importFirstCatalog(ctx)
   const demo = config.sandbox ? await demoAccess(ctx) : undefined
   closers.push(startSchedule(ctx))
-  const workers = [
-    startDeliveryWorker(ctx),
-    startPhotoWorker(ctx),
-    startMailWorker(ctx),
-    startCarrierPoll(ctx),
-  ]
-  closers.push(() => Promise.all(workers.map((worker) => worker.stop())))
+  stops.push(
+    startDeliveryWorker(ctx).stop,
+    startPhotoWorker(ctx).stop,
+    startMailWorker(ctx).stop,
+    startCarrierPoll(ctx).stop,
+  )
   ctx.readiness.ready = true
   keepHeapSmall()
   closers.push(compactWhenIdle(() => ctx.catalog.current))

@@ -59,7 +59,7 @@ describe('a delivery that is under way when its process ends', () => {
   }
 
   /** Starts a service and waits until the silent receiver has a delivery from it. */
-  async function midAttempt(): Promise<{ service: Service; id: number }> {
+  async function midAttempt(): Promise<{ service: Service; id: number; isOver(): boolean }> {
     const service = await started()
     const { key, token } = service.printed()
     const { body } = await service.get('/v1/me', key)
@@ -70,14 +70,19 @@ describe('a delivery that is under way when its process ends', () => {
       })
       endpointId = endpoint.body.data.id
     }
-    receiver.respond = () => {}
+    let isOver = false
+    receiver.respond = (response) => {
+      response.once('close', () => {
+        isOver = true
+      })
+    }
     receiver.arrived.length = 0
     await service.call('POST', '/operator/v1/sandbox/events', {
       token,
       body: { account_id: body.data.id, event: 'order.cancelled' },
     })
     await until('the receiver has the delivery', () => receiver.arrived.length === 1)
-    return { service, id: receiver.arrived[0]!.json.delivery_id }
+    return { service, id: receiver.arrived[0]!.json.delivery_id, isOver: () => isOver }
   }
 
   it('after kill -9, a delivery is sent again unchanged when its lease has expired, and the lost attempt does not count', async () => {
@@ -121,6 +126,23 @@ describe('a delivery that is under way when its process ends', () => {
     )
     expect(receiver.arrived).toHaveLength(3)
     expect(await next.stop('SIGTERM')).toMatchObject({ code: 0 })
+  })
+
+  it('a shutdown refuses connections at once, however long a delivery takes', async () => {
+    const { service, isOver } = await midAttempt()
+    service.signal('SIGTERM')
+    await until('connections are refused', () =>
+      service.get('/health/live').then(
+        () => false,
+        () => true,
+      ),
+    )
+    expect(isOver()).toBe(false)
+    await service.ended
+    receiver.respondWith(204)
+    const next = await started()
+    await until('the delivery is sent again', () => receiver.arrived.length === 2)
+    await next.stop('SIGTERM')
   })
 
   it('a shutdown releases a delivery after 5 seconds, and the next process sends it at once', async () => {
