@@ -88,8 +88,14 @@ function openProcesses({ log, fail }: Started) {
       worker.once('exit', (code, signal) => {
         running.delete(one)
         if (isStopping) return
-        // It has printed the reason.
-        if (!isReady) return fail()
+        if (!isReady) {
+          // Otherwise it has printed the reason.
+          if (signal) {
+            const ended = { endedPid: worker.process.pid, signal }
+            log.fatal(ended, 'a process of the service was killed during its start')
+          }
+          return fail()
+        }
         const isStable = performance.now() - startedAt > STABLE_MS
         delayMs = isStable ? MIN_DELAY_MS : Math.min(2 * delayMs, MAX_DELAY_MS)
         report(log, worker, code, signal)

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { Agent, request as sendRequest } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { isAlive, newHome } from '../test/embedded-homes.ts'
@@ -16,6 +19,7 @@ import { copySmallProgram } from '../test/small-program.ts'
 import { until } from '../test/until.ts'
 
 const CONNECTIONS = 8
+const KILLED = 'a process of the service was killed during its start'
 
 const started = async (settings: Settings = {}, program?: string) =>
   (await startService({ PROCESSES: '2', ...NO_LIMITS, ...settings }, { program })).ready()
@@ -246,4 +250,23 @@ it('a start of two processes that cannot succeed fails with one line', async () 
   })
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr.trimEnd()).toMatch(/^STORAGE_URL: \/proc\/nowhere can't be used: .*$/)
+})
+
+it('a process that is killed during the start of the service is in the log', async () => {
+  const silent = createServer((socket) => socket.on('error', () => {}))
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  const { port } = silent.address() as AddressInfo
+  const service = await startService({
+    PROCESSES: '2',
+    DATABASE_URL: `postgres://me@127.0.0.1:${port}/cards`,
+    SANDBOX: 'true',
+  })
+  await once(silent, 'connection')
+  const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8')
+  process.kill(Number(children.trim()), 'SIGKILL')
+  expect((await service.ended).code).toBe(1)
+  expect(service.log()).toContainEqual(
+    expect.objectContaining({ level: 60, signal: 'SIGKILL', msg: KILLED }),
+  )
+  silent.close()
 })
