@@ -80,8 +80,8 @@ type MetricsOptions = {
   /** The disk metrics are those of its file system. */
   dataDir: string
   hasRedis?: boolean
-  /** Reads the metrics of the other processes. */
-  others?: (() => Promise<ProcessMetrics[]>) | undefined
+  /** Reads the metrics of the other processes, which get those of this one. */
+  others?: ((own: ProcessMetrics) => Promise<ProcessMetrics[]>) | undefined
   maxAgeMs?: number
 }
 
@@ -291,6 +291,11 @@ export function createMetrics({
     await Promise.all(reading.map((read, i) => waitBriefly(read, groups[i]!.forget)))
   }
 
+  const sumWith = async (read: NonNullable<typeof others>) => {
+    const own = await registry.getMetricsAsJSON()
+    return AggregatorRegistry.aggregate([own, ...(await read(own))])
+  }
+
   for (const outcome of ['delivered', 'failed']) attempts.zero({ outcome })
   const delivered = attempts.labels('delivered')
   const failed = attempts.labels('failed')
@@ -329,11 +334,7 @@ export function createMetrics({
     ofThisProcess: () => registry.getMetricsAsJSON(),
 
     async text(ctx) {
-      const [rest] = await Promise.all([others?.() ?? [], refresh(ctx)])
-      const sum =
-        rest.length === 0
-          ? registry
-          : AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...rest])
+      const [sum] = await Promise.all([others ? sumWith(others) : registry, refresh(ctx)])
       return `${await sum.metrics()}${await shared.metrics()}`
     },
 

@@ -12,8 +12,8 @@ const SIGNAL_TIMEOUT_MS = 2_000
 export type PrimaryLink = {
   counters(): Counters
   siblings: Siblings
-  /** The metrics of the other processes, as far as they answer. */
-  metricsOfOthers(): Promise<ProcessMetrics[]>
+  /** The metrics of the other processes, in exchange for those of this one. */
+  metricsOfOthers(own: ProcessMetrics): Promise<ProcessMetrics[]>
   /** Answers other processes that ask for the metrics of this one. */
   shareMetrics(read: () => Promise<ProcessMetrics>): void
   /** This process serves requests. The primary process prints the text when all of them do. */
@@ -35,8 +35,8 @@ export function linkToPrimary(): PrimaryLink {
         told = notify
       },
     },
-    async metricsOfOthers() {
-      return (await primary.ask<ProcessMetrics[]>('metrics', null, METRICS_TIMEOUT_MS)) ?? []
+    async metricsOfOthers(own) {
+      return (await primary.ask<ProcessMetrics[]>('metrics', own, METRICS_TIMEOUT_MS)) ?? []
     },
     shareMetrics(read) {
       readMetrics = read

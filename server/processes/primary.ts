@@ -3,9 +3,11 @@ import type { Config } from '../config.ts'
 import { dashboardBuild } from '../dashboard/build.ts'
 import { memoryCounters } from '../limits/counters.ts'
 import type { Log } from '../log.ts'
+import type { ProcessMetrics } from '../metrics.ts'
 import { waitUntil } from '../time/wait-until.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { keepHeapSmall } from './compact-memory.ts'
+import { gatherMetrics } from './gathered-metrics.ts'
 import { onOneAddress, openInstallation, print, refuseTakenPort } from './installation.ts'
 import { runUntilStopped, type Started } from './lifecycle.ts'
 import { PROCESS_COMMAND } from './process-command.ts'
@@ -17,7 +19,7 @@ const MIN_DELAY_MS = 500
 const MAX_DELAY_MS = 30_000
 /** Longer than a process takes to stop: 10 s for its requests, then its deliveries and its connections. */
 const STOP_TIMEOUT_MS = 25_000
-/** A process that doesn't answer is left out of the metrics, and gets a signal from the database alone. */
+/** A process that doesn't answer has its former metrics, and gets a signal from the database alone. */
 const ANSWER_TIMEOUT_MS = 1_000
 
 /**
@@ -49,15 +51,29 @@ type Running = { worker: Worker; channel: Channel }
 
 function openProcesses({ log, fail }: Started) {
   const counters = memoryCounters()
+  const gathered = gatherMetrics<Worker>()
   const running = new Set<Running>()
   let isStopping = false
   cluster.setupPrimary({ args: [PROCESS_COMMAND] })
 
-  /** The answers of all processes but the one that asks. */
-  const askOthers = async (asking: Worker, question: string, data: unknown) => {
-    const others = [...running].filter(({ worker }) => worker !== asking)
-    const answers = others.map(({ channel }) => channel.ask(question, data, ANSWER_TIMEOUT_MS))
-    return (await Promise.all(answers)).filter((answer) => answer !== undefined)
+  const others = (asking: Worker) => [...running].filter(({ worker }) => worker !== asking)
+
+  /** Resolves when all processes but the one that asks have answered, or don't. */
+  const tellOthers = (asking: Worker, topic: unknown) =>
+    Promise.all(
+      others(asking).map(({ channel }) => channel.ask('signal', topic, ANSWER_TIMEOUT_MS)),
+    )
+
+  const metricsOfOthers = async (asking: Worker, own: ProcessMetrics) => {
+    gathered.set(asking, own)
+    await Promise.all(
+      others(asking).map(async (other) => {
+        const { worker, channel } = other
+        const metrics = await channel.ask<ProcessMetrics>('metrics', null, ANSWER_TIMEOUT_MS)
+        if (metrics && running.has(other)) gathered.set(worker, metrics)
+      }),
+    )
+    return gathered.besides(asking)
   }
 
   /** Starts a process, and replaces it when it ends. Resolves when it is ready, with the text to print. */
@@ -73,8 +89,8 @@ function openProcesses({ log, fail }: Started) {
       const channel = openChannel(worker, {
         answers: {
           count: countHits(counters),
-          metrics: () => askOthers(worker, 'metrics', null),
-          signal: (topic) => askOthers(worker, 'signal', topic),
+          metrics: (own: ProcessMetrics) => metricsOfOthers(worker, own),
+          signal: (topic) => tellOthers(worker, topic),
         },
         news: {
           ready(welcome: string) {
@@ -87,6 +103,7 @@ function openProcesses({ log, fail }: Started) {
       running.add(one)
       worker.once('exit', (code, signal) => {
         running.delete(one)
+        gathered.end(worker)
         if (isStopping) return
         if (!isReady) {
           // Otherwise it has printed the reason.

@@ -164,6 +164,23 @@ describe('two processes on one database', () => {
     }
   })
 
+  it('the counters of /metrics keep the requests of a process that has ended', async () => {
+    const { token } = service.printed()
+    const served = async () => {
+      const { text } = await service.get('/metrics', token)
+      const labels = '{method="GET",route="/v1/me",status="200"}'
+      return sampleValue(text, `cardstall_http_request_duration_seconds_count${labels}`)
+    }
+    for (let kill = 0; kill < 2; kill++) {
+      const processes = await bothListen(service)
+      expect(await served()).toBe(20)
+      process.kill(processes[0]!, 'SIGKILL')
+      await until('the process has ended', () => !isAlive(processes[0]!))
+    }
+    await bothListen(service)
+    expect(await served()).toBe(20)
+  })
+
   it('after kill -9 of one process only its requests fail, and another one takes its place', async () => {
     const { key } = service.printed()
     const [victim, survivor] = await bothListen(service)

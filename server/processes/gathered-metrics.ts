@@ -1,0 +1,44 @@
+import type { ProcessMetrics } from '../metrics.ts'
+
+/**
+ * The metrics of all processes of a service. To Prometheus a sum that falls is a restart, after which the whole sum is
+ * new: an alert about five failures would fire for those of months. So a process that doesn't answer, or has ended,
+ * keeps its latest counters.
+ */
+export function gatherMetrics<Process>() {
+  const latest = new Map<Process, ProcessMetrics>()
+  let ofEnded: ProcessMetrics = []
+  return {
+    set(process: Process, metrics: ProcessMetrics) {
+      latest.set(process, metrics)
+    },
+
+    end(process: Process) {
+      ofEnded = sumOfCounters(ofEnded, latest.get(process) ?? [])
+      latest.delete(process)
+    },
+
+    /** The metrics of all processes but this one, and the counters of those that have ended. */
+    besides(process: Process): ProcessMetrics[] {
+      const others = [...latest].flatMap(([other, metrics]) => (other === process ? [] : [metrics]))
+      return [...others, ofEnded]
+    },
+  }
+}
+
+function sumOfCounters(sum: ProcessMetrics, added: ProcessMetrics): ProcessMetrics {
+  // The library's types don't say that the type is a text here.
+  const isCounter = ({ type }: { type: unknown }) => type === 'counter' || type === 'histogram'
+  const byName = Map.groupBy([...sum, ...added.filter(isCounter)], ({ name }) => name)
+  return [...byName.values()].map((metrics) => {
+    const values = metrics.flatMap((metric) => metric.values)
+    const samples = Map.groupBy(values, (sample) => JSON.stringify({ ...sample, value: null }))
+    return {
+      ...metrics[0]!,
+      values: [...samples.values()].map((same) => ({
+        ...same[0]!,
+        value: same.reduce((total, { value }) => total + value, 0),
+      })),
+    }
+  })
+}
