@@ -24,6 +24,9 @@ const MINUTES = 60 * 1000
 /** Backoff: the delay after the first failed attempt and the second. */
 const DELAYS_MS = [1 * MINUTES, 10 * MINUTES]
 
+/** Each attempt fetches the whole file again: more often would burden the seller's server. */
+export const POSTPONED_MS = 10 * MINUTES
+
 /** Milliseconds from a failed attempt to the next; undefined after the last. `attempts` includes the failed one. */
 export const delayAfter = (attempts: number): number | undefined => DELAYS_MS[attempts - 1]
 

@@ -226,22 +226,31 @@ describe('a photo', () => {
     expect(await storedFiles()).toEqual(filesBefore)
   })
 
-  it('a photo that cannot be stored is retried, and only the log has the cause', async () => {
+  it('a photo is retried every ten minutes until it can be stored, and only the log has the cause', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     const { put } = app.ctx.files
-    app.ctx.files.put = () => Promise.reject(new Error('the disk on 10.1.2.3 is full'))
-    await app.runPhotos()
+    const filesBefore = await storedFiles()
+    app.ctx.files.put = (name, ...file) =>
+      name.endsWith('-thumb.jpg')
+        ? Promise.reject(new Error('the disk on 10.1.2.3 is full'))
+        : put(name, ...file)
+    for (let attempt = 1; attempt <= 4; attempt++) {
+      await app.runPhotos()
+      expect(await photoOf(id)).toMatchObject({
+        status: 'waiting',
+        attempts: 0,
+        error: 'The picture could not be stored.',
+      })
+      if (attempt < 4) await advance(600)
+    }
+    expect(await storedFiles()).toEqual(filesBefore)
     app.ctx.files.put = put
-    expect(await photoOf(id)).toMatchObject({
-      status: 'waiting',
-      error: 'The picture could not be stored.',
-    })
     expect(app.logged.findLast(({ message }) => message === 'a photo failed')).toMatchObject({
       err: expect.objectContaining({ message: 'the disk on 10.1.2.3 is full' }),
     })
-    await advance(60)
+    await advance(600)
     await app.runPhotos()
-    expect(await photoOf(id)).toMatchObject({ status: 'stored' })
+    expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
   })
 })
 

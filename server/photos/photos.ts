@@ -5,7 +5,7 @@ import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { addNotice } from '../notices/notices.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
-import { delayAfter, MAX_ATTEMPTS, type Photo } from './photo.ts'
+import { delayAfter, MAX_ATTEMPTS, type Photo, POSTPONED_MS } from './photo.ts'
 
 /** A photo claimed by this process; `attempts` is the fencing token (queue/README.md). */
 export type ClaimedPhoto = {
@@ -197,6 +197,26 @@ export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: strin
       next_attempt_at = ${new Date(ctx.now().getTime() + delay)},
       leased_until = null
     where ${claimStillHeld(ctx.db, photo)}
+  `
+}
+
+/**
+ * Schedules another attempt without counting this one: an outage of our own storage, however long, must not cost the
+ * seller the photo.
+ */
+export async function postponePhoto(
+  { db, now }: Context,
+  photo: ClaimedPhoto,
+  error: string,
+): Promise<void> {
+  await db`
+    update photos
+    set
+      attempts = attempts - 1,
+      error = ${error},
+      next_attempt_at = ${new Date(now().getTime() + POSTPONED_MS)},
+      leased_until = null
+    where ${claimStillHeld(db, photo)}
   `
 }
 

@@ -9,6 +9,7 @@ import {
   failForDeletedListing,
   failPhoto,
   newPhotoName,
+  postponePhoto,
   releasePhoto,
   retryPhoto,
 } from './photos.ts'
@@ -30,17 +31,15 @@ export async function takePhoto(
   if (photo.listingIsRemoved) return failForDeletedListing(ctx, photo)
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
-    const name = await store(ctx, picture)
+    const name = await store(ctx, photo, picture)
+    if (name === undefined) return
     if (await attachPhoto(ctx, photo, name)) ctx.metrics.countPhotoAttempt('stored')
-    else await discard(ctx, name)
+    else await discard(ctx, [photoFile(name), thumbnailFile(name)])
   } catch (error) {
     if (signal.aborted) return releasePhoto(ctx, photo)
     if (!(error instanceof PhotoError)) throw error
     const { isPermanent, message, cause } = error
-    ctx.log.warn(
-      { photo: photo.id, listing: photo.listingId, reason: message, err: cause },
-      'a photo failed',
-    )
+    logFailure(ctx, photo, message, cause)
     await (isPermanent ? failPhoto : retryPhoto)(ctx, photo, message)
     ctx.metrics.countPhotoAttempt('failed')
   }
@@ -63,20 +62,45 @@ async function fetchPicture(ctx: PhotoContext, url: string, signal: AbortSignal)
   return picture
 }
 
-async function store({ files }: PhotoContext, { photo, thumbnail }: Picture): Promise<string> {
+/** Stores the picture, or postpones the photo. @returns the name of its files; undefined if it is postponed */
+async function store(
+  ctx: PhotoContext,
+  claimed: ClaimedPhoto,
+  { photo, thumbnail }: Picture,
+): Promise<string | undefined> {
   const name = newPhotoName()
+  const stored: string[] = []
   try {
-    await files.put(photoPath(photoFile(name)), photo, 'image/jpeg')
-    await files.put(photoPath(thumbnailFile(name)), thumbnail, 'image/jpeg')
+    for (const [file, bytes] of [
+      [photoFile(name), photo],
+      [thumbnailFile(name), thumbnail],
+    ] as const) {
+      await ctx.files.put(photoPath(file), bytes, 'image/jpeg')
+      stored.push(file)
+    }
     return name
   } catch (error) {
-    throw new PhotoError('The picture could not be stored.', { isPermanent: false, cause: error })
+    logFailure(ctx, claimed, NOT_STORED, error)
+    await postponePhoto(ctx, claimed, NOT_STORED)
+    ctx.metrics.countPhotoAttempt('failed')
+    // On a full disk, the photos without a thumbnail would take the rest of it.
+    await discard(ctx, stored)
+    return undefined
   }
 }
 
+const NOT_STORED = 'The picture could not be stored.'
+
+const logFailure = (
+  { log }: PhotoContext,
+  { id, listingId }: ClaimedPhoto,
+  reason: string,
+  cause: unknown,
+) => log.warn({ photo: id, listing: listingId, reason, err: cause }, 'a photo failed')
+
 /** Best effort: a file that no listing refers to is harmless. */
-async function discard({ files, log }: PhotoContext, name: string): Promise<void> {
-  for (const file of [photoFile(name), thumbnailFile(name)]) {
+async function discard({ files, log }: PhotoContext, unused: string[]): Promise<void> {
+  for (const file of unused) {
     await files.delete(photoPath(file)).catch((error) => {
       log.warn({ err: error, file }, 'cannot delete an unused file')
     })
