@@ -1,6 +1,7 @@
-import { useId, useRef, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import { ApiError } from '../client.ts'
 import { classes } from '../ui/classes.ts'
+import { notify } from '../ui/toast.tsx'
 
 type State = {
   message?: string
@@ -9,9 +10,19 @@ type State = {
   hasFailed: boolean
 }
 
-/** Saves with one attempt at a time. A failure keeps the input and shows its message. */
-function useSave() {
+/**
+ * Saves with one attempt at a time. A failure keeps the input and shows its message. If the page or the row is gone by then,
+ * a notification shows it with the field's label.
+ */
+function useSave(label: string) {
   const [state, setState] = useState<State>({ isSaving: false, hasFailed: false })
+  const isShown = useRef(true)
+  useEffect(() => {
+    isShown.current = true
+    return () => {
+      isShown.current = false
+    }
+  }, [])
   const run = async (save: () => Promise<unknown>): Promise<boolean> => {
     setState(({ hasFailed }) => ({ isSaving: true, hasFailed }))
     try {
@@ -20,7 +31,9 @@ function useSave() {
       return true
     } catch (error) {
       const fields = error instanceof ApiError ? Object.values(error.fields).flat() : []
-      setState({ isSaving: false, hasFailed: true, message: fields[0] ?? (error as Error).message })
+      const message = fields[0] ?? (error as Error).message
+      setState({ isSaving: false, hasFailed: true, message })
+      if (!isShown.current) notify(`${label} was not saved. ${message}`, { isFailure: true })
       return false
     }
   }
@@ -44,7 +57,12 @@ export function InlineInput({
   /** The draft while a save is under way. */
   const typed = useRef(draft)
   const isAskedAgain = useRef(false)
-  const { isSaving, hasFailed, message, run, forget } = useSave()
+  /** The draft that was sent last. */
+  const [sent, setSent] = useState<string>()
+  const { isSaving, hasFailed, message, run, forget } = useSave(label)
+  // A save that has begun goes on without the page, and its text is expected to be accepted.
+  const isSent = isSaving && !hasFailed && draft === sent
+  const isUnsaved = draft !== undefined && draft.trim() !== value && !isSent
   const change = (text: string | undefined) => {
     typed.current = text
     setDraft(text)
@@ -57,6 +75,7 @@ export function InlineInput({
     do {
       isAskedAgain.current = false
       const text = typed.current
+      setSent(text)
       if (text === undefined || !(await run(() => onSave(text)))) return
       if (typed.current === text) change(undefined)
     } while (isAskedAgain.current)
@@ -68,7 +87,7 @@ export function InlineInput({
         aria-label={label}
         aria-invalid={message ? true : undefined}
         aria-describedby={message ? id : undefined}
-        data-unsaved={(hasFailed && draft !== undefined) || undefined}
+        data-unsaved={isUnsaved || undefined}
         inputMode={inputMode}
         autoComplete="off"
         value={draft ?? value}
@@ -99,7 +118,7 @@ export function InlineStatus({
   onSave: (status: string) => Promise<unknown>
 }) {
   const id = useId()
-  const { isSaving, message, run } = useSave()
+  const { isSaving, message, run } = useSave(label)
   const shown = status === 'hidden' ? 'active' : status
   return (
     <span className="inline-field">

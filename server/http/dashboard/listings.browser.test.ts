@@ -268,7 +268,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     { browser: 'a browser with the Navigation API', lacksNavigation: false },
     { browser: 'a browser without the Navigation API', lacksNavigation: true },
   ])(
-    'Back asks before it loses the input of a dialog or of a row, and Cancel doesn’t ask, in $browser',
+    'Back and links ask before they lose the input of a dialog or of a row, and Cancel doesn’t ask, in $browser',
     async ({ lacksNavigation }) => {
       const { seller, member } = await openShop()
       await list(seller, cardItem())
@@ -294,17 +294,50 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await reference.waitFor({ state: 'detached' })
       expect(questions).toHaveLength(1)
 
+      await price.fill('15')
+      await page.evaluate('history.go(-2)')
+      await expect.poll(() => questions.length).toBe(2)
+      expect(await price.inputValue()).toBe('15')
+      await price.press('Escape')
       await price.fill('0')
       await price.press('Enter')
       await page.getByText('The price field must be at least 0.01.').waitFor()
       await page.getByRole('link', { name: 'Orders' }).click()
-      await expect.poll(() => questions.length).toBe(2)
+      await expect.poll(() => questions.length).toBe(3)
       expect(await price.inputValue()).toBe('0')
       await price.press('Escape')
       await page.getByRole('link', { name: 'Orders' }).click()
       await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
+      expect(questions).toHaveLength(3)
     },
   )
+
+  it('a price that a link leaves behind is saved without a question, and a message says so if it is refused', async () => {
+    const { seller, member } = await openShop()
+    const [id] = await list(seller, cardItem({ price: 10 }))
+    const page = await app.open('/dashboard/listings', { member, expects: /status of 422/ })
+    const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
+    for (const [text, saved] of [
+      ['12', 12],
+      ['0', 12],
+    ] as const) {
+      await price.fill(text)
+      const left = Promise.withResolvers<void>()
+      await page.route(`**/dashboard/api/listings/${id}`, async (route) => {
+        await left.promise
+        await route.continue()
+      })
+      await page.getByRole('link', { name: 'Orders' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
+      const response = page.waitForResponse(`**/dashboard/api/listings/${id}`)
+      left.resolve()
+      await response
+      await page.unrouteAll({ behavior: 'wait' })
+      expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.price).toBe(saved)
+      await page.getByRole('link', { name: 'Listings', exact: true }).click()
+    }
+    await page.getByText(/^Price of Charizard ex.* was not saved\. .*at least 0\.01/).waitFor()
+  })
 
   it('the table shows the highest price in full, also on a phone', async () => {
     const { seller, member } = await openShop()
