@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Found } from '../../../server/http/dashboard/search.ts'
 import type { Data } from '../api.ts'
@@ -19,10 +19,10 @@ export default function Search({ onClose }: { onClose: () => void }) {
     queryKey: ['search', q],
     queryFn: ({ signal }) => get<Data<Found>>('search', { query: { q }, signal }),
     enabled: q !== '',
-    placeholderData: keepPreviousData,
     select: ({ data }) => data,
   })
-  const found = wanted === '' ? undefined : query.data
+  // Enter must not open a result of another text.
+  const found = wanted === q ? query.data : undefined
   return (
     <Palette
       label="Page, order, buyer, listing or card"

@@ -731,6 +731,27 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText(`${promos} 2 · FR`).waitFor()
   })
 
+  it('the search shows no result of the former text', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard', { member })
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.keyboard.press('Control+K')
+    const search = page.getByRole('dialog', { name: 'Search' })
+    await search.getByRole('menuitem', { name: 'Payouts' }).waitFor()
+    await page.keyboard.type('charizard')
+    await search.getByRole('menuitem', { name: 'Charizard ex' }).first().waitFor()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/search?*', async (route) => {
+      await released
+      await route.continue()
+    })
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('pikachu')
+    await search.getByText('Searching…').waitFor()
+    release()
+    await search.getByRole('menuitem', { name: 'Pikachu' }).first().waitFor()
+  })
+
   it('an import that goes on in another tab does not change the progress of the next one', async () => {
     const { seller, member } = await openShop()
     const csvOf = (count: number) =>
