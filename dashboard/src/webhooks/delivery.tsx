@@ -64,8 +64,9 @@ function Delivery({
           <p className="help">{delivery.status === 'pending' ? 'None yet.' : 'None.'}</p>
         ) : (
           <ol className="attempts">
-            {delivery.attempts.toReversed().map((attempt) => (
-              <li key={attempt.at}>
+            {delivery.attempts.toReversed().map((attempt, index, { length }) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: several can have the same second, and none changes its place
+              <li key={length - index}>
                 <p>
                   <strong className={attempt.error ? 'bad' : 'good'}>
                     {attempt.status_code ?? 'No response'}

@@ -9,7 +9,7 @@ import {
   tabTo,
 } from '../../test/browser.ts'
 import { startReceiver } from '../../test/fakes/receiver.ts'
-import { NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { DISABLED_AFTER } from '../../webhooks/endpoint.ts'
 
 describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => {
@@ -171,6 +171,26 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
       .fill(new Date(next.getTime() + 86_400_000).toISOString().slice(0, 10))
     await page.getByText('No such deliveries').waitFor()
     await expectAccessible(page)
+  })
+
+  it('each attempt of a delivery is shown once, also those of the same second', async () => {
+    const shop = await app.member()
+    const payload = { url: (await startReceiver()).url, events: ['order.created'] }
+    const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
+    const test = { payload: { event: 'order.created' } }
+    const sent = (await shop.post(`/dashboard/api/webhooks/${id}/test`, test)).body.data
+    await app.runDeliveries()
+    await app.ctx.db`update deliveries set attempts = attempts || attempts where id = ${sent.id}`
+    const page = await app.open(`/dashboard/webhooks/deliveries/${sent.id}`, { member: shop })
+    const attempts = page.locator('.attempts').getByRole('listitem')
+    await attempts.nth(1).waitFor()
+    await advance(app.operator, 60)
+    await shop.post(`/dashboard/api/webhooks/deliveries/${sent.id}/resend`)
+    await app.runDeliveries()
+    await page.clock.setFixedTime(Date.now() + 60_000)
+    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
+    await attempts.nth(2).waitFor()
+    expect(await attempts.count()).toBe(3)
   })
 
   it('a delivery of a disabled or deleted endpoint cannot be resent from its page', async () => {
