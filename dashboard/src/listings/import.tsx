@@ -16,6 +16,7 @@ import {
   repeatedReferences,
 } from '../../../sdk/src/csv.ts'
 import { randomName } from '../client.ts'
+import { saveFile } from '../save-file.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -420,10 +421,5 @@ function download(columns: string[], rows: CsvRow[], failed: Failure[]): void {
     columns,
     failed.map(({ position, reason }) => ({ row: rows[position]!.values, reason })),
   )
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = 'failed-rows.csv'
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 1_000)
+  saveFile(new Blob([text], { type: 'text/csv' }), 'failed-rows.csv')
 }

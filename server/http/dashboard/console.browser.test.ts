@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -432,6 +433,17 @@ describe.skipIf(!chromiumPath)('the console', () => {
       expect((await read()).state).toBe('sent')
     },
   )
+
+  it('the file of a payout run is downloaded whole', async () => {
+    await duePayout()
+    await app.operator.post('/operator/v1/payout-runs')
+    const page = await app.open('/console/payouts/runs')
+    await signIn(page, 'finance')
+    const file = page.getByRole('button', { name: /^Download the file of run/ }).first()
+    const download = page.waitForEvent('download')
+    await file.click()
+    expect(await readFile(await (await download).path(), 'utf8')).toMatch(/<\/Document>\s*$/)
+  })
 
   it('the console offers only the actions that a payout accepts: a held one must be checked by the operator to be released or marked as paid', async () => {
     const { id, shop, read, verify, address } = await duePayout()

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'react'
 import type { Data } from '../../api.ts'
 import { getFile, randomName } from '../../client.ts'
+import { saveFile } from '../../save-file.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { useFilters } from '../../ui/filters.tsx'
@@ -84,12 +85,7 @@ function FileButton({ run }: { run: number }) {
   async function save() {
     setIsPending(true)
     try {
-      const url = URL.createObjectURL(await getFile(`payout-runs/${run}/file`))
-      Object.assign(document.createElement('a'), {
-        href: url,
-        download: `payouts-${run}.xml`,
-      }).click()
-      URL.revokeObjectURL(url)
+      saveFile(await getFile(`payout-runs/${run}/file`), `payouts-${run}.xml`)
     } catch (error) {
       notifyFailure(error)
     } finally {

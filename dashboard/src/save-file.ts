@@ -1,0 +1,12 @@
+/** Some browsers read the file only after their question where to save it. */
+const READ_MS = 60_000
+
+/** Saves a file that the page has made or read, as a download. */
+export function saveFile(file: Blob, name: string): void {
+  const url = URL.createObjectURL(file)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  setTimeout(URL.revokeObjectURL, READ_MS, url)
+}
