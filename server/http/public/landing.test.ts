@@ -28,7 +28,11 @@ describe('GET /', () => {
       headers: accept === undefined ? {} : { accept },
     })
     expect(status).toBe(200)
-    expect(headers).toMatchObject({ 'content-type': `${type}; charset=utf-8`, vary: 'accept' })
+    expect(headers).toMatchObject({
+      'content-type': `${type}; charset=utf-8`,
+      'cache-control': 'no-cache',
+      vary: 'accept',
+    })
   })
 
   it('GET / as JSON has the name, the version and links to everything', async () => {

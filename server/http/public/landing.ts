@@ -25,7 +25,8 @@ export const landingRoutes =
       const type = new Negotiator(request.raw).mediaType(['application/json', 'text/html'])
       if (type !== 'text/html') return reply.send(json)
       if (!config.publicPages) return sendPage(reply, landingPage(config))
-      return sendMarketPage(request, reply, homePage(ctx, rootOf(request)))
+      // A cache that ignores Vary would give the page to programs.
+      return sendMarketPage(request, reply, homePage(ctx, rootOf(request)), 'no-cache')
     })
     done()
   }

@@ -29,9 +29,14 @@ const POLICY = {
 }
 
 /** Sends a page with an ETag, or 304 if the client's copy is current. */
-export function sendMarketPage(request: FastifyRequest, reply: FastifyReply, page: MarketPage) {
+export function sendMarketPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: MarketPage,
+  cacheControl = CACHE_CONTROL,
+) {
   const { body, tag } = bytesOf(page, rootOf(request))
-  reply.header('cache-control', CACHE_CONTROL).header('etag', tag)
+  reply.header('cache-control', cacheControl).header('etag', tag)
   if (!isCurrent(request.headers, tag)) return sendPage(reply, body, POLICY)
   reply.code(304)
   // As in sendRevalidated: Fastify drops the body of a HEAD response.
