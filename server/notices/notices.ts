@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { type Page, readNewestPage } from '../database/paging.ts'
 import { notFound } from '../errors.ts'
 
 /** The facts of each kind of notice, with the names of the API. */
@@ -58,16 +59,28 @@ export async function withdrawNotice(
   `
 }
 
-/** Lists the account's notices, latest first. There are few: one for each subject, until it is dismissed. */
-export const listNotices = ({ db }: Context, accountId: number): Promise<Notice[]> =>
-  db<Notice[]>`
-    select id, kind, subject_id as "subjectId", data, count, created_at as "createdAt"
-    from notices
-    -- Earlier versions wrote that one. The Overview shows the state of the payout setup instead.
-    where account_id = ${accountId} and kind <> 'payout_setup_missing'
-    order by created_at desc, id desc
-    limit 100
-  `
+/** Lists the account's notices, latest first: one for each subject, until it is dismissed. */
+export const listNotices = (
+  ctx: Context,
+  accountId: number,
+  page: Page,
+): Promise<{ rows: Notice[]; total: number }> =>
+  readNewestPage(
+    ctx,
+    page,
+    (db) => db`
+      select id
+      from notices
+      -- Earlier versions wrote that one. The Overview shows the state of the payout setup instead.
+      where account_id = ${accountId} and kind <> 'payout_setup_missing'
+    `,
+    (db, ids) => db<Notice[]>`
+      select id, kind, subject_id as "subjectId", data, count, created_at as "createdAt"
+      from notices
+      where id = any(${ids}::bigint[])
+      order by id desc
+    `,
+  )
 
 /** Deletes a notice that the seller has read. @throws not_found unless it is the account's and has not happened again */
 export async function dismissNotice({ db }: Context, accountId: number, id: number): Promise<void> {

@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { NoticeRecord } from '../../../server/http/dashboard/notices.ts'
 import type { Overview } from '../../../server/http/dashboard/overview.ts'
-import type { Data } from '../api.ts'
+import type { Data, Paginated } from '../api.ts'
 import { ApiError, get, remove } from '../client.ts'
 import { readAfter } from '../query-client.ts'
 
@@ -14,11 +14,11 @@ export const useOverview = () =>
     select: ({ data }) => data,
   })
 
-export const useNotices = () =>
+export const useNotices = (page: string) =>
   useQuery({
-    queryKey: ['notices'],
-    queryFn: () => get<Data<NoticeRecord[]>>('notices'),
-    select: ({ data }) => data,
+    queryKey: ['notices', page],
+    queryFn: () => get<Paginated<NoticeRecord>>('notices', { query: { page } }),
+    placeholderData: keepPreviousData,
   })
 
 export const dismiss = (id: number): Promise<void> =>

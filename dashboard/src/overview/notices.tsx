@@ -1,33 +1,44 @@
 import { Link } from 'wouter'
 import { IconButton } from '../ui/button.tsx'
+import { useFilters } from '../ui/filters.tsx'
 import { formatDateTime, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { LoadedPage, Pagination } from '../ui/table.tsx'
 import { notifyFailure } from '../ui/toast.tsx'
 import { dismiss, type NoticeRecord, useNotices } from './api.ts'
 
 /** Things that a seller should know, until they are dismissed. */
 export function Notices() {
-  const notices = useNotices().data ?? []
-  if (notices.length === 0) return null
+  const { filters } = useFilters({ page: '' })
+  const query = useNotices(filters.page)
+  // During an update a process of the former version may answer, whose notices have no pages.
+  if (!query.data?.meta?.total) return null
   return (
-    <section aria-label="Notices">
-      <ul className="notices">
-        {notices.map((notice) => (
-          <li key={notice.id} className={`notice ${toneOf(notice)}`}>
-            <Icon name={notice.kind === 'key_rotated' ? 'info' : 'warning'} />
-            <div>
-              <NoticeText notice={notice} />{' '}
-              <span className="help">{formatDateTime(notice.created_at)}</span>
-            </div>
-            <IconButton
-              label="Dismiss the notice"
-              icon="close"
-              size="small"
-              onPress={() => dismiss(notice.id).catch(notifyFailure)}
-            />
-          </li>
-        ))}
-      </ul>
+    <section aria-label="Notices" className="notices">
+      <LoadedPage query={query}>
+        {({ data, meta }) => (
+          <>
+            <ul>
+              {data.map((notice) => (
+                <li key={notice.id} className={`notice ${toneOf(notice)}`}>
+                  <Icon name={notice.kind === 'key_rotated' ? 'info' : 'warning'} />
+                  <div>
+                    <NoticeText notice={notice} />{' '}
+                    <span className="help">{formatDateTime(notice.created_at)}</span>
+                  </div>
+                  <IconButton
+                    label="Dismiss the notice"
+                    icon="close"
+                    size="small"
+                    onPress={() => dismiss(notice.id).catch(notifyFailure)}
+                  />
+                </li>
+              ))}
+            </ul>
+            {meta.last_page > 1 && <Pagination meta={meta} noun="notices" />}
+          </>
+        )}
+      </LoadedPage>
     </section>
   )
 }

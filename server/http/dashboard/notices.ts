@@ -9,7 +9,9 @@ import {
 } from '../../notices/notices.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { Data, PathId, Timestamp } from '../schema.ts'
+import { pageParameters, paginated } from '../paginate.ts'
+import type { Query } from '../query.ts'
+import { Paginated, PathId, Timestamp } from '../schema.ts'
 
 /** A notice with the facts of its kind. */
 export type NoticeRecord = {
@@ -40,10 +42,19 @@ export const noticesApi =
   (app, _options, done) => {
     app.get(
       '/notices',
-      { schema: { response: { 200: Data(Type.Array(NoticeSchema), 'The notices') } } },
-      async ({ member }) => ({
-        data: (await listNotices(ctx, member.accountId)).map(noticeJson),
-      }),
+      {
+        schema: {
+          querystring: Type.Object(pageParameters),
+          response: { 200: Paginated(NoticeSchema, 'A page of notices') },
+        },
+      },
+      async ({ member, query }) =>
+        paginated(
+          `${ctx.config.publicUrl}/dashboard/api/notices`,
+          query as Query,
+          (page) => listNotices(ctx, member.accountId, page),
+          noticeJson,
+        ),
     )
 
     app.delete(
