@@ -47,7 +47,7 @@ const COLUMNS: Column<SliceLine>[] = [
   {
     key: 'buyer',
     header: 'Buyer',
-    cell: ({ buyer }) => <div className="buyer-name">{buyerName(buyer)}</div>,
+    cell: ({ buyer }) => <div className="name">{buyerName(buyer)}</div>,
   },
   { key: 'sold', header: 'Sold', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {

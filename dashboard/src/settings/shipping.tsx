@@ -48,9 +48,9 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
               header: 'Option',
               isRowHeader: true,
               cell: ({ name, code }) => (
-                <>
+                <div className="name">
                   {name} <code>{code}</code>
-                </>
+                </div>
               ),
             },
             {
