@@ -23,7 +23,7 @@ export function StatementTab() {
   })
   return (
     <>
-      <div className="filters no-print">
+      <div className="filters">
         <Select
           label="Month"
           value={month}
@@ -69,7 +69,7 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
           balances and the total are of all orders. The CSV file has all of them.
         </p>
       )}
-      <div className="table-frame">
+      <div className="table-frame statement">
         <table className="table" aria-label={`Statement of ${nameOf(month)}`}>
           <thead>
             <tr>
