@@ -73,7 +73,7 @@ const Figures = ({
           <progress
             value={tier.next.share}
             aria-label={`Progress towards ${tier.next.tier}`}
-            className="progress"
+            className="tier-progress"
           />
         )}
         {progressOf(tier)}

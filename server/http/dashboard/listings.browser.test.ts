@@ -548,7 +548,9 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
   const openBulkEdit = async () => {
     const { seller, member } = await openShop()
     await listMany(seller, 1_001)
-    const page = await app.open('/dashboard/listings', { member, expects: /status of 500/ })
+    // The styles of the first page stay loaded.
+    const page = await app.open('/dashboard', { member, expects: /status of 500/ })
+    await page.getByRole('link', { name: 'Listings', exact: true }).first().click()
     await page
       .getByRole('checkbox', { name: 'Select all rows of this page' })
       .check({ force: true })
@@ -577,6 +579,8 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     )
     await dialog.getByRole('button', { name: 'Change prices' }).click()
     await dialog.getByText('1,000 of 1,001 listings are done.').waitFor()
+    const bar = dialog.getByRole('progressbar')
+    expect(await bar.evaluate((bar) => bar.scrollHeight - bar.clientHeight)).toBe(0)
     await expectAccessible(page)
     expect(await dialog.getByLabel('Change in percent').isEditable()).toBe(false)
     await dialog.getByRole('button', { name: 'Continue' }).click()
