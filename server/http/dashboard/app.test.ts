@@ -10,7 +10,8 @@ import { builtPages } from './app.ts'
 
 const SCRIPT = 'console.log("dashboard")'.repeat(100)
 
-async function serve(state: BuildState) {
+/** @param states one after the other; the last one stays */
+async function serve(...states: BuildState[]) {
   const root = await mkdtemp(path.join(tmpdir(), 'cardstall-dashboard-'))
   whenFileEnds(() => rm(root, { recursive: true, force: true }))
   const directory = path.join(root, 'dist')
@@ -24,7 +25,10 @@ async function serve(state: BuildState) {
   await writeFile(path.join(directory, 'assets/a-1.js'), SCRIPT)
   await writeFile(path.join(root, 'secret.js'), 'secret')
   const app = Fastify()
-  const pages = builtPages({ ...dashboardBuild(root), state: async () => state })
+  const pages = builtPages({
+    ...dashboardBuild(root),
+    state: async () => (states.length > 1 ? states.shift()! : states[0]!),
+  })
   app.register(pages.dashboard)
   app.register(pages.console)
   return app
@@ -83,6 +87,14 @@ it('a file of the dashboard may be cached forever, and is compressed for clients
   })
   expect(compressed.headers['content-encoding']).toBe('gzip')
   expect(compressed.rawPayload.length).toBeLessThan(SCRIPT.length / 10)
+})
+
+it('a service goes on with the page that it has shown while another version is built in its folder', async () => {
+  const app = await serve('ready', 'building')
+  await app.inject('/dashboard')
+  for (const url of ['/dashboard', '/console', '/dashboard/assets/a-1.js']) {
+    expect((await app.inject(url)).statusCode).toBe(200)
+  }
 })
 
 it('only built files of the dashboard are served', async () => {

@@ -46,12 +46,18 @@ export function builtPages(
   build: DashboardBuild,
 ): Record<'dashboard' | 'console', FastifyPluginCallbackTypebox> {
   // All files at once: another build may replace them later, and an open page still needs its own.
-  const files = lazy(() => readFiles(build.directory))
+  let isRead = false
+  const files = lazy(async () => {
+    const read = await readFiles(build.directory)
+    isRead = true
+    return read
+  })
+  const stateNow = async () => (isRead ? 'ready' : build.state())
 
   const sendBuilt =
     (name: 'index' | 'console', title: string, policy: PolicyChanges) =>
     async (request: FastifyRequest, reply: FastifyReply) => {
-      const state = await build.state()
+      const state = await stateNow()
       reply.header('cache-control', 'no-cache')
       if (state !== 'ready') return sendUnavailable(reply, state, title)
       const page = (await files())[name]
@@ -71,7 +77,7 @@ export function builtPages(
     })
     app.get<{ Params: { file: string } }>('/dashboard/assets/:file', async (request, reply) => {
       const { file: name } = request.params
-      const isBuilt = (await build.state()) === 'ready'
+      const isBuilt = (await stateNow()) === 'ready'
       const file = isBuilt ? (await files()).assets.get(name) : undefined
       if (!file) throw notFound('There is no such file.')
       reply.headers({
