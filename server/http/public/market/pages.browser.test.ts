@@ -80,4 +80,14 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
     }
     expect(wide).toEqual([])
   })
+
+  it('code in the text of a guide stands out, and code in a block has no second frame', async () => {
+    const page = await app.open('/docs/guides/webhooks')
+    const isFramed = async (selector: string) =>
+      (await page.evaluate(
+        `getComputedStyle(document.querySelector('${selector}')).backgroundColor`,
+      )) !== 'rgba(0, 0, 0, 0)'
+    expect(await isFramed('p code')).toBe(true)
+    expect(await isFramed('pre code')).toBe(false)
+  })
 })
