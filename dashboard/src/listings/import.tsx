@@ -106,7 +106,7 @@ function ChooseFile({ onFile }: { onFile: (name: string, csv: CsvFile) => void }
         title="Columns"
         help="The first row has the names of the columns. Other columns are kept for the file of rows that fail."
       >
-        <dl className="facts columns-guide">
+        <dl className="facts">
           {GUIDE.map(([name, text]) => (
             <div key={name}>
               <dt className="code">{name}</dt>
