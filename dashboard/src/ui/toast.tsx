@@ -38,7 +38,8 @@ export function Toasts() {
     () => toasts,
   )
   return (
-    <div className="toasts" role="status">
+    // An open dialog doesn't hide it from screen readers, and doesn't close when it is pressed.
+    <div className="toasts" role="status" data-react-aria-top-layer="true">
       {shown.map(({ id, text, isFailure }) => (
         <div key={id} className={isFailure ? 'toast bad' : 'toast'}>
           <span>{text}</span>

@@ -36,6 +36,22 @@ describe.skipIf(!chromiumPath)(
         .waitFor()
     })
 
+    it('a message above an open dialog can be closed, and leaves the dialog open', async () => {
+      const page = await app.open('/dashboard/keys', { member: await app.member() })
+      await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+      await page.evaluate('void (navigator.clipboard.writeText = () => Promise.reject())')
+      await page.getByRole('link', { name: 'Create a key' }).click()
+      await page.getByRole('textbox', { name: 'Name' }).fill('Till')
+      await page.getByRole('dialog').getByText('Read the catalog').click()
+      await page.getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('button', { name: 'Copy' }).click()
+      const message = page.getByText('Your browser does not allow copying here')
+      await message.waitFor()
+      await page.getByRole('button', { name: 'Close the message' }).click()
+      await message.waitFor({ state: 'detached' })
+      await page.getByRole('dialog').getByRole('button', { name: 'Done' }).waitFor()
+    })
+
     it('a seller signs in, creates a key that works, rotates and revokes it', async () => {
       const { accountId } = await app.seller()
       const account = `/operator/v1/accounts/${accountId}`
