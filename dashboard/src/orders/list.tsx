@@ -161,7 +161,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
   return (
     <>
       {orders.length > 0 && (
-        <section className="bulk" aria-label="Selected orders">
+        <section className="bulk-bar" aria-label="Selected orders">
           <p role="status">{plural(orders.length, 'order')} selected</p>
           <div className="page-actions">
             <Button

@@ -402,6 +402,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await expect
       .poll(async () => (await edge('.bulk-bar')).top - (await edge('.banner.warn')).bottom)
       .toBeCloseTo(0, 0)
+
+    // A page that is enlarged to 200 % keeps room for the rows.
+    await page.setViewportSize({ width: 640, height: 450 })
+    await expect.poll(async () => (await edge('.bulk-bar')).bottom).toBeLessThan(0)
   })
 
   it('Next and Previous lead through the listings of a search', async () => {
