@@ -27,8 +27,7 @@ export const Menu = ({
       <IconButton label={label} icon="more" size="small" />
     ) : (
       <Button aria-label={label}>
-        {text}
-        <Icon name="down" />
+        {text} <Icon name="down" />
       </Button>
     )}
     <Popover className="popover" placement="bottom end">

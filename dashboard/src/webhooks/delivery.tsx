@@ -95,7 +95,11 @@ function Delivery({
 
 function EndpointUrl({ endpoint }: { endpoint: EndpointRecord | undefined }) {
   if (!endpoint) return <Missing />
-  return endpoint.active ? endpoint.url : `${endpoint.url} (disabled)`
+  return (
+    <span className="endpoint-url">
+      {endpoint.active ? endpoint.url : `${endpoint.url} (disabled)`}
+    </span>
+  )
 }
 
 function Resend({ delivery }: { delivery: DeliveryRecord }) {
