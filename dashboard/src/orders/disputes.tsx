@@ -4,6 +4,7 @@ import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { answerDispute, type Dispute, disputesOf } from './api.ts'
@@ -15,7 +16,11 @@ export function Disputes({ order }: { order: number }) {
     queryKey: ['orders', order, 'disputes'],
     queryFn: () => disputesOf(order),
   })
-  return disputes.data?.map((dispute) => <DisputeSection key={dispute.id} dispute={dispute} />)
+  return (
+    <Loaded query={disputes} lines={3}>
+      {(all) => all.map((dispute) => <DisputeSection key={dispute.id} dispute={dispute} />)}
+    </Loaded>
+  )
 }
 
 function DisputeSection({ dispute }: { dispute: Dispute }) {
