@@ -29,7 +29,6 @@ export default function Search({ onClose }: { onClose: () => void }) {
         { title: 'Go to', entries: matching(entries, wanted) },
         { title: 'Find', entries: finders },
       ]}
-      isSearching={false}
       onClose={onClose}
     />
   )

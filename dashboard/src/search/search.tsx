@@ -32,7 +32,7 @@ export default function Search({ onClose }: { onClose: () => void }) {
         { title: 'Go to', entries: matching(places(wanted), wanted) },
         ...(found ? recordsOf(found) : []),
       ]}
-      isSearching={wanted !== q || query.isFetching}
+      empty={wanted !== q || query.isPending ? 'Searching…' : query.error?.message}
       onClose={onClose}
     />
   )

@@ -27,7 +27,7 @@ export function Palette({
   text,
   onChange,
   groups,
-  isSearching,
+  empty = 'Nothing was found.',
   onClose,
 }: {
   /** Names the field, and says what can be found. */
@@ -35,7 +35,8 @@ export function Palette({
   text: string
   onChange: (text: string) => void
   groups: EntryGroup[]
-  isSearching: boolean
+  /** Shown while there are no entries. */
+  empty?: string
   onClose: () => void
 }) {
   const [, navigate] = useLocation()
@@ -60,9 +61,7 @@ export function Palette({
             <Menu
               aria-label="Results"
               className="palette-results"
-              renderEmptyState={() => (
-                <p className="help">{isSearching ? 'Searching…' : 'Nothing was found.'}</p>
-              )}
+              renderEmptyState={() => <p className="help">{empty}</p>}
             >
               {shown.map(({ title, entries }) => (
                 <MenuSection key={title} id={title}>

@@ -739,9 +739,9 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText(`${promos} 2 · FR`).waitFor()
   })
 
-  it('the search shows no result of the former text', async () => {
+  it('the search shows no result of the former text, and says why it has failed', async () => {
     const { member } = await openShop()
-    const page = await app.open('/dashboard', { member })
+    const page = await app.open('/dashboard', { member, expects: /status of 429/ })
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await page.keyboard.press('Control+K')
     const search = page.getByRole('dialog', { name: 'Search' })
@@ -758,6 +758,14 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await search.getByText('Searching…').waitFor()
     release()
     await search.getByRole('menuitem', { name: 'Pikachu' }).first().waitFor()
+    await page.unrouteAll()
+
+    const message = 'There are too many requests.'
+    await page.route('**/dashboard/api/search?*', (route) =>
+      route.fulfill({ status: 429, json: { error: { type: 'rate_limited', message } } }),
+    )
+    await page.keyboard.type(' ex')
+    await search.getByText(message).waitFor()
   })
 
   it('an import that goes on in another tab does not change the progress of the next one', async () => {
