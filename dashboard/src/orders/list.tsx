@@ -17,9 +17,6 @@ import { LabelResults } from './label-results.tsx'
 import { PrintMenu } from './print-menu.tsx'
 import { buyerName, LABELS, STATUSES } from './words.ts'
 
-/** At most as many labels as one request buys. */
-const MAX_SELECTED = 50
-
 const STATUS_OPTIONS = [
   { value: '', label: 'All' },
   ...ORDER_STATUSES.map((value) => ({ value, label: STATUSES[value].label })),
@@ -164,12 +161,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
         <section className="bulk-bar" aria-label="Selected orders">
           <p role="status">{plural(orders.length, 'order')} selected</p>
           <div className="page-actions">
-            <Button
-              look="primary"
-              isPending={isBuying}
-              isDisabled={orders.length > MAX_SELECTED}
-              onPress={buy}
-            >
+            <Button look="primary" isPending={isBuying} onPress={buy}>
               Get labels
             </Button>
             <PrintMenu label="Print" orders={orders} />
