@@ -17,7 +17,7 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { type CatalogItem, createListings, detailsOf, keyOf, useCatalog } from './api.ts'
+import { type CatalogItem, createListings, detailsOf, keyOf, searchFor, useCatalog } from './api.ts'
 import { Picture } from './picture.tsx'
 
 /** Finds a card or product in the catalog, and lists it. */
@@ -27,6 +27,12 @@ export default function AddListing() {
   const query = useCatalog(q)
   const items = query.data?.data ?? []
   const item = items.find((found) => keyOf(found) === filters.item)
+  const choose = (found: CatalogItem) =>
+    setFilters({
+      item: keyOf(found),
+      // An item of the former text, which the results of the present one need not have.
+      ...(query.isPlaceholderData && { q: searchFor(found) }),
+    })
   return (
     <>
       <PageHeader title="Add listing" back={{ href: '/listings', label: 'Listings' }}>
@@ -58,7 +64,7 @@ export default function AddListing() {
                   <ul className="catalog-items">
                     {data.map((found) => (
                       <li key={keyOf(found)}>
-                        <button type="button" onClick={() => setFilters({ item: keyOf(found) })}>
+                        <button type="button" onClick={() => choose(found)}>
                           <Picture src={found.image} name={found.name} />
                           <span>
                             <strong>{found.name}</strong>

@@ -19,6 +19,9 @@ export type Checked = CheckedItemRecord
 /** The canonical id of a card, or the slug of a product. */
 export const keyOf = ({ card, product }: CatalogItem) => (card ?? product)!
 
+/** A text that finds the item in the catalog. */
+export const searchFor = ({ name, details }: CatalogItem) => `${name} ${details}`
+
 /** The details of an item, with its language or its key if another item has the same name and details. */
 export function detailsOf(item: CatalogItem, all: CatalogItem[]): string {
   const { name, details, language } = item

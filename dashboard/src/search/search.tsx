@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Found } from '../../../server/http/dashboard/search.ts'
 import type { Data } from '../api.ts'
 import { get } from '../client.ts'
-import { detailsOf, keyOf, nameOf } from '../listings/api.ts'
+import { detailsOf, keyOf, nameOf, searchFor } from '../listings/api.ts'
 import { buyerName } from '../orders/words.ts'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
 import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
@@ -70,7 +70,7 @@ const recordsOf = ({ orders, listings, items }: Found): EntryGroup[] => [
       label: item.name,
       detail: detailsOf(item, items),
       icon: 'plus',
-      href: `/listings/new?${new URLSearchParams({ q: `${item.name} ${item.details}`, item: keyOf(item) })}`,
+      href: `/listings/new?${new URLSearchParams({ q: searchFor(item), item: keyOf(item) })}`,
     })),
   },
 ]

@@ -633,6 +633,28 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     ])
   })
 
+  it('a card that is chosen while another text is searched stays chosen', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/new?q=charizard', { member })
+    const card = page.getByRole('button', { name: /Charizard ex/ }).first()
+    await card.waitFor()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/listings/catalog?*', async (route) => {
+      await released
+      await route.continue()
+    })
+    const searched = page.waitForRequest('**/dashboard/api/listings/catalog?*')
+    await page.getByRole('searchbox').fill('pikachu')
+    await searched
+    await card.click()
+    await page.getByRole('button', { name: 'List it' }).waitFor()
+    release()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.reload()
+    await page.getByRole('button', { name: 'List it' }).waitFor()
+    await page.getByRole('heading', { name: 'Charizard ex' }).waitFor()
+  })
+
   it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint', async () => {
     const { seller, member } = await openShop()
     const page = await app.open('/dashboard/listings/import', { member })
