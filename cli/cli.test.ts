@@ -1,6 +1,6 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -1331,6 +1331,24 @@ describe('sync and webhooks', () => {
     // A file of its own has a place of its own.
     expect((await run('sync --once --cursor mine')).stderr).toContain('Starting now')
     expect(await readFile(file('mine'), 'utf8')).toMatch(/^\S+\n$/)
+  })
+
+  it('a place that cannot be read is an error, because a run without it would skip changes', async () => {
+    await symlink(file('unreadable'), file('unreadable'))
+    const { code, stderr } = await run('sync --once --cursor unreadable')
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^unreadable cannot be opened/)])
+  })
+
+  it.each([
+    ['sync --once --after zz', '--after "zz"'],
+    ['sync --once --cursor other.txt', 'other.txt'],
+  ])('"%s" names the value that is no position', async (args, name) => {
+    await writeFile(file('other.txt'), 'zz\n')
+    const { code, stderr } = await run(args)
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`${name} is not a position in the changes`),
+    ])
   })
 
   it('an endpoint is added with its secret, listed and deleted', async () => {

@@ -29,7 +29,10 @@ export async function openPlace(
 }
 
 export async function openPlaceIn(file: string): Promise<Place> {
-  const text = await readFile(file, 'utf8').catch(() => '')
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return ''
+    throw error
+  })
   let saved = text.trim()
   return {
     position: saved || undefined,

@@ -1,7 +1,7 @@
-import type { Change, ChangesPage } from '@cardstall/sdk'
+import { type Change, type ChangesPage, ValidationError } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { openPlace, openPlaceIn } from '../positions.ts'
-import { CommandError, openSession } from '../session.ts'
+import { CommandError, EXIT, openSession } from '../session.ts'
 
 const WAIT_S = 30
 
@@ -30,7 +30,7 @@ export function syncCommand(program: Command): void {
       for (;;) {
         const { data, next, has_more }: ChangesPage = await client.tools
           .changes({ cursor, wait: once ? 0 : WAIT_S }, once ? {} : { maxRetries: Infinity })
-          .catch(explainExpiry)
+          .catch((error) => explainPosition(error, { cursor: file, after }))
         for (const change of data) out.line(change, textsOf(change))
         // After the output: a change that was printed twice is better than one that was not.
         await place.save(next)
@@ -42,9 +42,18 @@ export function syncCommand(program: Command): void {
 
 const textsOf = ({ kind, id, change, record }: Change) => [kind, id, change, record?.status]
 
-function explainExpiry(error: unknown): never {
+function explainPosition(error: unknown, { cursor: file, after }: SyncOptions): never {
+  if (error instanceof ValidationError) {
+    const name =
+      after === undefined ? (file ?? 'The position of the last run') : `--after "${after}"`
+    throw new CommandError(
+      `${name} is not a position in the changes of this marketplace: "--after now" begins now.`,
+      EXIT.usage,
+    )
+  }
   if ((error as { type?: string }).type !== 'cursor_expired') throw error
+  const command = `cardstall sync${file === undefined ? '' : ` --cursor ${file}`} --after now`
   throw new CommandError(
-    'The last run is more than 30 days ago: run "cardstall sync --after now", and list everything once.',
+    `The last run is more than 30 days ago, or the marketplace has restored its database since: run "${command}", and list everything once.`,
   )
 }
