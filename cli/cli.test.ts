@@ -441,6 +441,29 @@ describe('accounts and profiles', () => {
     expect(others).toEqual([])
   })
 
+  it.skipIf(!hasScript)('an error replaces the progress on a terminal', async () => {
+    await writeFile(file('progress.csv'), csvOf(101))
+    const { port } = await startWebServer(async (request, response) => {
+      const isSecond = request.url === '/tools/v1/listings' && --left < 0
+      if (isSecond) return response.writeHead(409).end()
+      await forward(request, response)
+    })
+    let left = 1
+    const command = `stty cols 80; ${process.execPath} package/dist/cardstall.js listings import progress.csv --yes`
+    const env = {
+      PATH: process.env.PATH,
+      CARDSTALL_URL: `http://127.0.0.1:${port}`,
+      CARDSTALL_KEY: seller.key,
+    }
+    const { stdout } = await execute('script', ['-qec', command, '/dev/null'], {
+      cwd: folder,
+      env,
+    }).catch((error) => error)
+    expect(stdout).toMatch(
+      /Listed 100 of 101 rows\r\u001b\[2KThe service responded with status 409/,
+    )
+  })
+
   it.skipIf(!hasScript)(
     'a question and its answer have colours, unless --no-color is given',
     async () => {

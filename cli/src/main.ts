@@ -17,7 +17,7 @@ import { syncCommand } from './commands/sync.ts'
 import { webhookCommands } from './commands/webhooks.ts'
 import { showExamples } from './examples.ts'
 import { handleInterruptions } from './interruption.ts'
-import { printable } from './output.ts'
+import { endProgress, printable } from './output.ts'
 import { referenceCommand } from './reference.ts'
 import { CommandError, EXIT, requestOf } from './session.ts'
 
@@ -99,6 +99,7 @@ function report(error: unknown): number {
   if (error instanceof CommanderError && /^commander\.(help|version)/.test(error.code)) {
     return error.exitCode === 0 ? 0 : EXIT.usage
   }
+  endProgress()
   process.stderr.write(`${printable(sentenceOf(error as Error))}${requestOf(error)}\n`)
   if (error instanceof CommanderError) return EXIT.usage
   if (error instanceof CommandError) return error.exitCode

@@ -99,10 +99,13 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
       if (!quiet && process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${text}`)
     },
 
-    endProgress() {
-      if (!quiet && process.stderr.isTTY) process.stderr.write('\r\u001b[2K')
-    },
+    endProgress,
   }
+}
+
+/** Empties the progress line. */
+export function endProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[2K')
 }
 
 export type Output = ReturnType<typeof openOutput>
