@@ -877,6 +877,13 @@ describe('listings', () => {
     expect(await succeed('listings export', { env })).toContain('"a ""quoted"", text"')
   })
 
+  it('an export that the service refuses leaves the former file', async () => {
+    await writeFile(file('former.csv'), 'former')
+    const env = { CARDSTALL_KEY: 'svc_live_unknown' }
+    expect((await run('listings export former.csv', { env })).code).toBe(3)
+    expect(await readFile(file('former.csv'), 'utf8')).toBe('former')
+  })
+
   it('reprice changes listings by id and reference, and reports the rows that fail', async () => {
     const [id] = await list(seller, cardItem())
     const { body } = await seller.post('/tools/v1/listings', {

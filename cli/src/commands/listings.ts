@@ -112,16 +112,23 @@ export function listingCommands(program: Command): void {
       const { client, out } = await openSession(command)
       let exported = 0
       async function* lines() {
-        yield `${Papa.unparse([['id', ...EXPORTED, 'status']])}\r\n`
+        let header = `${Papa.unparse([['id', ...EXPORTED, 'status']])}\r\n`
         for await (const { data, meta } of client.tools.listings.list(query).pages()) {
-          if (data.length > 0) yield `${Papa.unparse(data.map(rowOf))}\r\n`
+          yield header + (data.length > 0 ? `${Papa.unparse(data.map(rowOf))}\r\n` : '')
+          header = ''
           exported += data.length
           out.progress(`${exported} of ${meta.total} listings`)
         }
         out.endProgress()
       }
       if (file !== undefined) {
-        await pipeline(lines, createWriteStream(file))
+        const texts = lines()
+        // Before the file is opened, which empties it: the service may refuse the request.
+        const first = await texts.next()
+        await pipeline(async function* () {
+          yield first.value
+          yield* texts
+        }, createWriteStream(file))
         out.json({ file, listings: exported })
         return out.note(`Wrote ${plural(exported, 'listing')} to ${file}.`)
       }
