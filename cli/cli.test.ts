@@ -322,7 +322,7 @@ describe('accounts and profiles', () => {
   })
 
   it.each([
-    ['another site', { CARDSTALL_URL: 'SITE' }, /not JSON: check the address/],
+    ['another site', { CARDSTALL_URL: 'SITE' }, /not of the API: check the address/],
     ['a host without a service', { CARDSTALL_URL: 'NOWHERE' }, /ECONNREFUSED.*: check the address/],
     [
       'a damaged configuration',

@@ -181,6 +181,19 @@ describe('the client', () => {
     expect(pages).toBe(page.meta.total)
   })
 
+  it('a query is sent also where URLSearchParams has no size, as in browsers of 2022', async () => {
+    const size = Object.getOwnPropertyDescriptor(URLSearchParams.prototype, 'size')!
+    Object.defineProperty(URLSearchParams.prototype, 'size', {
+      value: undefined,
+      configurable: true,
+    })
+    try {
+      expect((await client.cards.list({ per_page: 2 })).meta.per_page).toBe(2)
+    } finally {
+      Object.defineProperty(URLSearchParams.prototype, 'size', size)
+    }
+  })
+
   it('createAll lists any number of items in batches, with indexes across them', async () => {
     const progress: object[] = []
     const items = Array.from({ length: 205 }, (_, i) => (i === 150 ? card({ price: -1 }) : card()))
@@ -265,7 +278,7 @@ describe('the client', () => {
             isCancelled = true
           },
         })
-        return new Response(stream)
+        return new Response(stream, { headers: { 'content-type': 'text/event-stream' } })
       },
     })
     const stop = new AbortController()
@@ -538,10 +551,21 @@ describe('errors', () => {
     for (const type of ['text/html', 'application/json', 'application/octet-stream']) {
       const headers = { 'content-type': type }
       const page = scripted([new Response('<html>', { headers })])
-      await expect(page.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
+      await expect(page.client.me()).rejects.toThrow(/not of the API: check `baseUrl`/)
     }
-    const empty = scripted([new Response(null)])
-    await expect(empty.client.me()).rejects.toThrow(/not JSON: check `baseUrl`/)
+    for (const body of [null, new TextEncoder().encode('<html>')]) {
+      const untyped = scripted([new Response(body)])
+      await expect(untyped.client.me()).rejects.toThrow(/not of the API: check `baseUrl`/)
+    }
+    for (const call of [
+      (c: Cardstall) => c.tools.statements.csv('2026-03'),
+      (c: Cardstall) => c.tools.labels.merge([1]),
+      (c: Cardstall) => c.tools.events.follow()[Symbol.asyncIterator]().next(),
+    ]) {
+      const headers = { 'content-type': 'text/html; charset=utf-8' }
+      const page = scripted([new Response('<html>', { headers })])
+      await expect(call(page.client)).rejects.toThrow(/not of the API: check `baseUrl`/)
+    }
     const lost = scripted([lostConnection()], { maxRetries: 0 })
     await expect(lost.client.me()).rejects.toThrow(
       'The request failed: reset by a peer, ECONNRESET.',
@@ -807,7 +831,7 @@ describe('retries', () => {
   it('onRequest is called for every attempt, whatever its end', async () => {
     const page = new Response('<html>', { headers: { 'x-request-id': 'req_page' } })
     const { client: flaky, events } = scripted([lostConnection(), refusal(503), page])
-    await expect(flaky.me()).rejects.toThrow(/not JSON/)
+    await expect(flaky.me()).rejects.toThrow(/not of the API/)
     await flaky.me()
     const abort = new AbortController()
     const call = flaky.me({ signal: abort.signal })

@@ -114,7 +114,7 @@ export function openTransport(options: ClientOptions): Transport {
     method: string,
     path: string,
     url: string,
-    { body, accept, signal, timeoutMs, idempotencyKey }: Request,
+    { body, accept = 'application/json', signal, timeoutMs, idempotencyKey }: Request,
     attempt: number,
   ): Promise<Received<T>> {
     const startedAt = performance.now()
@@ -134,7 +134,7 @@ export function openTransport(options: ClientOptions): Transport {
       const response = await send(url, {
         method,
         headers: {
-          accept: accept ?? 'application/json',
+          accept,
           ...options.headers,
           authorization: `Bearer ${key}`,
           ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -148,15 +148,15 @@ export function openTransport(options: ClientOptions): Transport {
       const { status, headers } = response
       const requestId = headers.get('x-request-id') ?? undefined
       received = { status, requestId }
+      const type = headers.get('content-type') ?? ''
       const isStream = response.ok && accept === 'text/event-stream'
       const content = isStream
         ? response.body
-        : contentOf(new Uint8Array(await response.arrayBuffer()), headers)
+        : contentOf(new Uint8Array(await response.arrayBuffer()), type)
       if (!response.ok) throw refusalOf(status, content, headers, requestId)
-      const isEmpty = content === undefined && status !== 204 && method !== 'HEAD'
-      const isOther = typeof content === 'string' || content instanceof Uint8Array
-      if (accept === undefined && (isEmpty || isOther)) {
-        throw new CardstallError('The response is not JSON: check `baseUrl`.', received)
+      const isOfApi = content && type && accept.includes(type.split(';')[0]!)
+      if (!isOfApi && status !== 204 && method !== 'HEAD') {
+        throw new CardstallError('The response is not of the API: check `baseUrl`.', received)
       }
       report()
       return { body: content as T, headers }
@@ -278,12 +278,13 @@ function queryText(query: object = {}): string {
     if (value === undefined || value === null) continue
     parameters.set(name, value instanceof Date ? value.toISOString() : String(value))
   }
-  return parameters.size > 0 ? `?${parameters}` : ''
+  // Not by its `size`, which browsers before 2023 don't have.
+  const text = String(parameters)
+  return text && `?${text}`
 }
 
-/** The JSON value, the bytes of another type, or the text, also of JSON that cannot be read. */
-function contentOf(bytes: Uint8Array, headers: Headers): unknown {
-  const type = headers.get('content-type') ?? ''
+/** The JSON value, text, or the bytes of another type; undefined without any, and for JSON that cannot be read. */
+function contentOf(bytes: Uint8Array, type: string): unknown {
   if (bytes.length === 0) return undefined
   const isJson = type.includes('json')
   if (!isJson && !type.startsWith('text/')) return bytes
@@ -292,6 +293,6 @@ function contentOf(bytes: Uint8Array, headers: Headers): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return text
+    return undefined
   }
 }
