@@ -597,7 +597,7 @@ describe('listings', () => {
     expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
   })
 
-  it('an import lists nothing if the file of the failed rows cannot be written, and nothing twice if that fails later', async () => {
+  it('an import lists nothing if the file of the failed rows cannot be written, nothing twice if that fails later, and leaves no rows of a former import in it', async () => {
     const before = await totalOf()
     await writeFile(file('lost.csv'), `${csvOf(2)}\n${CARD},XX,EN,1,1,B\n`)
     const nowhere = await run('listings import lost.csv --yes --failed missing/left.csv')
@@ -617,6 +617,9 @@ describe('listings', () => {
     await writeFile(file('fine.csv'), csvOf(1))
     await succeed('listings import fine.csv --yes --failed none.left')
     expect(existsSync(file('none.left'))).toBe(false)
+    await writeFile(file('fine-too.csv'), csvOf(1, '1.51'))
+    await succeed('listings import fine-too.csv --yes --failed kept.csv')
+    expect(await readFile(file('kept.csv'), 'utf8')).toMatch(/^\ufeffcard,[^\n]*,reason\r\n$/)
   })
 
   it.skipIf(!existsSync('/dev/full'))(
@@ -1017,6 +1020,26 @@ describe('orders', () => {
     }
     const { body } = await seller.post(`/v1/orders/${first}/label`)
     expect(body.data.tracking_code).toMatch(/^SIM/)
+  })
+
+  it('a label whose download breaks off is bought, and the command says so', async () => {
+    const order = await sold(LABEL)
+    const { port } = await startWebServer(async (request, response) => {
+      if (request.url === '/broken') {
+        response.writeHead(200, { 'content-length': 1_000 }).write('%PDF-')
+        return setImmediate(() => response.destroy())
+      }
+      const { body } = await seller.post(`/v1/orders/${order}/label`)
+      body.data.label_url = `http://127.0.0.1:${port}/broken`
+      return response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+    })
+    const env = { CARDSTALL_URL: `http://127.0.0.1:${port}` }
+    const { code, stderr } = await run(`labels buy ${order} --out broken`, { env })
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The label is bought, but [^\n]+: run the same command again\.\n$/),
+    ])
+    expect(existsSync(file(`broken/label-${order}.pdf`))).toBe(false)
   })
 
   it('labels that were bought are printed, also if they are too many for one PDF or it cannot be written', async () => {

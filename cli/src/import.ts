@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { CheckedItem, OwnListingItem } from '@cardstall/sdk'
 import type { Command } from 'commander'
@@ -94,7 +95,6 @@ export function importCommand(listings: Command): void {
         journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
       }
       const failed = await list(session, journalFile, journal, rows, async (failed) => {
-        if (failed.length === 0) return
         await writeFailed(options.failed, file, failed).catch((error: NodeJS.ErrnoException) => {
           throw new CommandError(
             `The rows are listed, but ${options.failed} cannot be written (${error.code}): run the same command again with another file, which lists nothing twice.`,
@@ -305,7 +305,8 @@ async function writeFailed(
   { columns, rows }: CsvFile,
   failed: Failure[],
 ): Promise<void> {
-  if (path === undefined) return
+  // An existing file would keep the rows of a former import.
+  if (path === undefined || (failed.length === 0 && !existsSync(path))) return
   const lines = failed.map(([row, messages]) => ({
     row: rows[row]!.values,
     reason: messages.join(' '),

@@ -337,5 +337,5 @@ export function failedCsv(columns: string[], failed: { row: string[]; reason: st
   const fields = [...columns.slice(0, width), 'reason']
   const data = failed.map(({ row, reason }) => [...row.slice(0, width), reason])
   // Excel reads UTF-8 only after a byte order mark.
-  return `\ufeff${Papa.unparse({ fields, data })}\r\n`
+  return `\ufeff${Papa.unparse([fields, ...data])}\r\n`
 }

@@ -207,19 +207,21 @@ async function mergedPdf(client: Cardstall, orders: number[]): Promise<Uint8Arra
 }
 
 async function save(url: string, directory: string, id: number): Promise<string> {
-  const response = await fetch(url).catch((error: Error & { cause?: { code?: string } }) => {
+  const fail = (error: Error & { cause?: { code?: string } }) => {
     const reason = error.cause?.code ?? error.message
     throw new CommandError(
       `The label is bought, but ${new URL(url).host} cannot be reached (${reason}): run the same command again.`,
     )
-  })
+  }
+  const response = await fetch(url).catch(fail)
   if (!response.ok) {
     throw new CommandError(
       `The label is bought, but its download failed with status ${response.status}: run the same command again.`,
     )
   }
+  const pdf = await response.arrayBuffer().catch(fail)
   const file = path.join(directory, `label-${id}.pdf`)
-  await writeFile(file, Buffer.from(await response.arrayBuffer()))
+  await writeFile(file, Buffer.from(pdf))
   return file
 }
 
