@@ -162,18 +162,20 @@ describe('accounts and profiles', () => {
     expect((await app.withKey(key).get('/v1/me')).status).toBe(401)
   })
 
-  it('login goes on while the service is down for a moment', async () => {
+  it('login goes on while the service is down for a moment, or limits the requests of its network', async () => {
     let polls = 0
+    const answers = [
+      [503, '{"error":{"type":"service_unavailable","message":"Later."}}'],
+      [429, '{"error":"temporarily_unavailable","error_description":"Too many requests."}'],
+    ] as const
     const { port } = await startWebServer(async (request, response) => {
-      if (request.url === '/oauth/token' && ++polls === 1) {
-        response.writeHead(503, { 'content-type': 'application/json' })
-        return response.end('{"error":{"type":"service_unavailable","message":"Later."}}')
-      }
-      await forward(request, response)
+      const answer = request.url === '/oauth/token' ? answers[polls++] : undefined
+      if (!answer) return forward(request, response)
+      response.writeHead(answer[0], { 'content-type': 'application/json' }).end(answer[1])
     })
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('unsteady') }
     const { code, stderr } = await login(env, `http://127.0.0.1:${port}`)
-    expect([code, polls], stderr).toEqual([0, 2])
+    expect([code, polls], stderr).toEqual([0, 3])
   })
 
   it('login revokes the key that the former login created, but keeps that key if it is entered again; logout then revokes it', async () => {
@@ -215,6 +217,8 @@ describe('accounts and profiles', () => {
     expect((await stat(stored)).mode & 0o777).toBe(0o600)
     expect(await succeed('whoami', { env })).toContain(`Marketplace\t${url}/v1`)
     expect(await succeed('profiles', { env })).toBe(`default\t${url}/v1\tcurrent\n`)
+    // The profile has the address.
+    await succeed('login --with-key', { env, input: seller.key })
     await succeed('logout', { env })
     expect((await run('whoami', { env })).code).toBe(3)
   })

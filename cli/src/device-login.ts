@@ -69,8 +69,12 @@ async function poll(root: string, { device_code, interval, expires_in }: Device)
       throw error
     })
     if (answer.error === undefined) return answer
-    if (answer.error === 'slow_down') seconds += SLOWER_S
-    else if (answer.error !== 'authorization_pending') throw refused(answer)
+    // The second one is the limit of the address, which a network may share.
+    if (answer.error === 'slow_down' || answer.error === 'temporarily_unavailable') {
+      seconds += SLOWER_S
+    } else if (answer.error !== 'authorization_pending') {
+      throw refused(answer)
+    }
   }
   throw new CommandError('The code has expired. Run "cardstall login" again.')
 }

@@ -23,8 +23,9 @@ export function accountCommands(program: Command): void {
     .option('--scopes <scopes>', 'permissions of the key, separated by commas (default: all)')
     .option('--no-browser', 'show the address, and open no browser')
     .action(async (options: LoginOptions, command: Command) => {
-      const { url = process.env.CARDSTALL_URL || undefined, profile = DEFAULT_PROFILE } =
-        optionsOf(command)
+      const { profile = DEFAULT_PROFILE, ...given } = optionsOf(command)
+      const { profiles } = await readProfiles()
+      const url = given.url ?? (process.env.CARDSTALL_URL || profiles[profile]?.url)
       const out = openOutput(optionsOf(command))
       const entered = await enter(url, options)
       let account: Account
