@@ -436,6 +436,23 @@ describe('accounts and profiles', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(60)
   })
 
+  it.skipIf(!hasScript)(
+    'a table with emoji, rare ideographs and accents fits on a terminal',
+    async () => {
+      const shop = await app.seller()
+      for (const reference of ['👍'.repeat(60), '𠮷'.repeat(60), 'e\u0301'.repeat(10)]) {
+        const payload = { items: [{ ...cardItem(), reference }] }
+        await shop.post('/tools/v1/listings', { payload })
+      }
+      const lines = await onTerminal(80, 'listings list', shop.key)
+      const widths = lines.map(
+        (line) => [...line.replaceAll(/\u0301/g, '').replaceAll(/👍|𠮷/gu, 'ww')].length,
+      )
+      expect(Math.max(...widths)).toBeLessThanOrEqual(80)
+      expect(widths[1]).toBe(lines[0]!.indexOf('REFERENCE') + 10)
+    },
+  )
+
   it.skipIf(!hasScript)('a slice of a thousand rows fits on a terminal', async () => {
     const shop = await openShop(app, LETTER)
     const orderIds = await sellEach(app, shop, ...Array(1_000).fill(cardItem()))

@@ -126,14 +126,13 @@ function fitted(widths: number[], room: number): number[] {
   return shown
 }
 
-/** Characters of East Asian scripts fill two cells. */
-const isWide = (character: string) =>
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/.test(
-    character,
-  )
+/** Characters of East Asian scripts and emoji fill two cells. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
 
-const widthOf = (text: string) =>
-  [...text].reduce((sum, character) => sum + (isWide(character) ? 2 : 1), 0)
+const cellsOf = (character: string) => (/\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1)
+
+const widthOf = (text: string) => [...text].reduce((sum, character) => sum + cellsOf(character), 0)
 
 /** Lines of whole words. A word longer than a line stays whole, because a secret or an address is copied. */
 function wrapped(text: string, width: number): string[] {
