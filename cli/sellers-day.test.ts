@@ -38,7 +38,7 @@ it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, labe
       const options = { cwd: folder, env }
       child = execFile(
         process.execPath,
-        ['--conditions=source', main, ...args],
+        ['--conditions=cardstall', main, ...args],
         options,
         (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
       )

@@ -12,5 +12,5 @@ export default defineConfig({
     },
   },
   // The sources of the SDK, not its build.
-  ssr: { noExternal: true, resolve: { conditions: ['source', 'node', 'import', 'default'] } },
+  ssr: { noExternal: true, resolve: { conditions: ['cardstall', 'node', 'import', 'default'] } },
 })

@@ -46,7 +46,7 @@ try {
   await writeOrCheck('sdk/src/types.ts', await sdkTypes(described))
   await writeOrCheck('migrations/schema.sql', await schemaSql(ctx.db))
   await writeTable('docs/configuration.md', settingsTable())
-  const reference = ['--conditions=source', 'cli/src/main.ts', 'reference']
+  const reference = ['--conditions=cardstall', 'cli/src/main.ts', 'reference']
   const { stdout } = await promisify(execFile)(process.execPath, reference, { cwd: ROOT })
   await writeOrCheck('cli/COMMANDS.md', stdout)
 } finally {

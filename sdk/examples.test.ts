@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 /** Runs a program in TypeScript that imports `@cardstall/sdk` from its sources, and returns its output. */
 async function run(program: string): Promise<string> {
-  const options = ['--conditions=source', '--input-type=module-typescript', '--eval']
+  const options = ['--conditions=cardstall', '--input-type=module-typescript', '--eval']
   const env = { ...process.env, CARDSTALL_KEY: seller.key, CARDSTALL_URL: baseUrl }
   const { stdout } = await promisify(execFile)(process.execPath, [...options, program], {
     cwd: SDK,

@@ -71,8 +71,11 @@ const client = new Cardstall({ key: 'x', baseUrl: 'https://cards.example/v1', fe
 console.log(event, (await client.me()).id, new NotFoundError('x').name, verify === alone)
 `,
   )
-  const { stdout } = await run(process.execPath, ['use.mjs'], { cwd: project })
-  expect(stdout.trim()).toBe('order.created https://cards.example/v1/me NotFoundError true')
+  // Many projects resolve the packages of their own workspace with the condition "source".
+  for (const options of [[], ['--conditions=source']]) {
+    const { stdout } = await run(process.execPath, [...options, 'use.mjs'], { cwd: project })
+    expect(stdout.trim()).toBe('order.created https://cards.example/v1/me NotFoundError true')
+  }
 })
 
 it.skipIf(!chromiumPath)(

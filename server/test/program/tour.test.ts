@@ -69,7 +69,7 @@ if (!canRun) console.warn('SKIPPED: the tour of the README. There is no curl or 
 const TIMEOUT_MS = 60_000
 
 /** A reader stores a program in TypeScript in a file; here it comes from stdin. */
-const NODE = 'node --conditions=source --input-type=module-typescript'
+const NODE = 'node --conditions=cardstall --input-type=module-typescript'
 const EXPORTS = 'export CARDSTALL_URL=$API CARDSTALL_KEY=$KEY'
 
 describe.skipIf(!canRun)('the tour of the README', () => {
