@@ -567,6 +567,8 @@ describe('the catalog', () => {
     expect(json).toMatchObject([{ id: 'sv3-125' }])
     const lines = (await succeed('sets --ndjson')).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).id)).toContain('sv3')
+    expect(await succeed('sets --language en')).toMatch(/^sv3\t/m)
+    expect(await succeed('cards search charizard --language en')).toMatch(/^sv3-125\t/m)
   })
 
   it('offers of a card are listed with --offers', async () => {

@@ -8,7 +8,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   profiles: [''],
   'cards search': ['charizard ex', 'pikachu --set base1 --limit 5'],
   'cards show': ['swsh9-18', 'brs_18 --offers'],
-  sets: ['', 'scarlet --language ja'],
+  sets: ['', 'scarlet --language JP'],
   products: ['elite trainer box', '--set swsh9'],
   'listings list': ['--status active --limit 20', '--since 2026-03-01 --ndjson'],
   'listings show': ['4711'],

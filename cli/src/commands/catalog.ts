@@ -19,6 +19,9 @@ export const digits = (text: string) => (/^\d+$/.test(text) ? Number(text) : Num
 /** Parses several ids, one after the other. */
 export const counts = (text: string, ids: number[] = []): number[] => [...ids, count(text)]
 
+/** The API compares codes exactly. */
+const upper = (code: string) => code.toUpperCase()
+
 type ListOptions = { language?: string; set?: string; limit: number }
 
 const cardColumns: Column<Card>[] = [
@@ -46,7 +49,7 @@ export function catalogCommands(program: Command): void {
     .argument('<words...>', 'name, set or number')
     .description('find cards')
     .option('--set <id>', 'only cards of this set')
-    .option('--language <code>', 'only cards of this language')
+    .option('--language <code>', 'only cards of this language, such as EN', upper)
     .option('--limit <n>', 'number of cards', count, DEFAULT_LIMIT)
     .action(async (words: string[], { limit, ...query }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
@@ -79,7 +82,7 @@ export function catalogCommands(program: Command): void {
     .command('sets')
     .argument('[words...]', 'name of the set')
     .description('list the sets')
-    .option('--language <code>', 'only sets of this language')
+    .option('--language <code>', 'only sets of this language, such as EN', upper)
     .option('--limit <n>', 'number of sets', count, DEFAULT_LIMIT)
     .action(async (words: string[], { limit, language }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
