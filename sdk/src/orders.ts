@@ -1,8 +1,17 @@
 import { type List, listOf } from './list.ts'
-import { type Options, requestData, sleep, type Transport } from './transport.ts'
+import { type Options, type Request, requestData, sleep, type Transport } from './transport.ts'
 import type { Label, ListOrdersQuery, Order, OrderSlice, ShippedOrderSlice } from './types.ts'
 
 const LABEL_POLL_MS = 2_000
+/** Longer than a response with several labels takes, or with one of a slow carrier. */
+const LABELS_TIMEOUT_MS = 150_000
+
+export const labelRequest = (options: Options): Request => ({
+  ...options,
+  timeoutMs: options.timeoutMs ?? LABELS_TIMEOUT_MS,
+  // A label is never bought twice.
+  retry: 'safe',
+})
 
 export function orders(send: Transport) {
   const list = (query: ListOrdersQuery = {}, options: Options = {}): List<Order> =>
@@ -13,7 +22,7 @@ export function orders(send: Transport) {
 
   /** Buys the label of the order's slice, or reads the one that was bought: a label is never bought twice. */
   const buyLabel = (id: number, options: Options = {}) =>
-    requestData<Label>(send, 'POST', `/orders/${id}/label`, { ...options, retry: 'safe' })
+    requestData<Label>(send, 'POST', `/orders/${id}/label`, labelRequest(options))
 
   return {
     list,

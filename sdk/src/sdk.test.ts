@@ -807,13 +807,15 @@ describe('retries', () => {
     },
   )
 
-  it('labels of several orders may take longer than the timeoutMs of the client, but not longer than that of the call', async () => {
+  it('labels may take longer than the timeoutMs of the client, but not longer than that of the call', async () => {
     const late: typeof fetch = (_, { signal } = {}) =>
       Promise.race([sleep(100).then(() => Response.json({ data: [] })), aborted(signal!)])
     const { client: patient } = scripted([], { fetch: late, timeoutMs: 20, maxRetries: 0 })
     await expect(patient.tools.labels.buy([1])).resolves.toEqual([])
+    await expect(patient.orders.buyLabel(1)).resolves.toEqual([])
     await expect(patient.tools.labels.merge([1])).resolves.toMatchObject({ missing: [] })
     await expect(patient.tools.labels.buy([1], { timeoutMs: 20 })).rejects.toThrow(TimeoutError)
+    await expect(patient.orders.buyLabel(1, { timeoutMs: 20 })).rejects.toThrow(TimeoutError)
     await expect(patient.me()).rejects.toThrow(TimeoutError)
   })
 

@@ -1,5 +1,6 @@
 import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
 import { type List, listOf } from './list.ts'
+import { labelRequest } from './orders.ts'
 import { type Options, type Request, requestData, sleep, type Transport } from './transport.ts'
 import type {
   AnswerDisputeBody,
@@ -50,16 +51,8 @@ export type PackingPage = { data: Packing; links: PageLinks; meta: PageMeta }
 export type ChangeFeed = AsyncIterable<Change> & { cursor(): string }
 
 const MAX_WAIT_S = 30
-/** Longer than a response with several labels takes. */
-const LABELS_TIMEOUT_MS = 150_000
-
 /** The service resends a million deliveries in about a minute. */
 const RESEND_TIMEOUT_MS = 240_000
-
-const waitingForLabels = (options: Options): Options => ({
-  ...options,
-  timeoutMs: options.timeoutMs ?? LABELS_TIMEOUT_MS,
-})
 
 /** The tools API: everything about the shop that the seller API leaves out. */
 export function tools(transport: Transport) {
@@ -142,9 +135,8 @@ export function tools(transport: Transport) {
       /** Buys or reads the labels of 1 to 50 orders. Each succeeds or fails on its own. */
       buy: (orders: number[], options: Options = {}) =>
         dataOf<LabelResult[]>('POST', '/labels', {
-          ...waitingForLabels(options),
+          ...labelRequest(options),
           body: { orders },
-          retry: 'safe',
         }),
 
       /** The labels that are ready as one PDF, and the orders without one. */
@@ -153,11 +145,10 @@ export function tools(transport: Transport) {
         options: Options = {},
       ): Promise<{ pdf: Uint8Array; missing: number[] }> {
         const { body, headers } = await send<Uint8Array>('POST', '/labels', {
-          ...waitingForLabels(options),
+          ...labelRequest(options),
           body: { orders, merge: true },
           // An error is JSON.
           accept: 'application/pdf, application/json',
-          retry: 'safe',
         })
         const missing = headers.get('x-missing-labels')?.split(',').map(Number) ?? []
         return { pdf: body, missing }
