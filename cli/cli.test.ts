@@ -462,6 +462,26 @@ describe('accounts and profiles', () => {
     expect(others).toEqual([])
   })
 
+  it.skipIf(!hasScript)(
+    'a result replaces the progress, which also says that a command waits for the limit of its key',
+    async () => {
+      let left = 1
+      const { port } = await startWebServer(async (request, response) => {
+        if (--left < 0) return forward(request, response)
+        const headers = { 'content-type': 'application/json', 'retry-after': '1' }
+        return response.writeHead(429, headers).end('{"error":{"type":"rate_limited"}}')
+      })
+      const address = `http://127.0.0.1:${port}`
+      const [limited] = await onTerminal(80, `--url ${address} whoami`)
+      expect(limited).toMatch(/^Waiting 1 s for the limit of the key\rShop /)
+
+      const shop = await app.seller()
+      await list(shop, ...Array(101).fill(cardItem()))
+      const exported = await onTerminal(200, 'listings export', shop.key)
+      expect(exported.filter((line) => /\d listings\d/.test(line))).toEqual([])
+    },
+  )
+
   it.skipIf(!hasScript)('an error replaces the progress on a terminal', async () => {
     await writeFile(file('progress.csv'), csvOf(101))
     const { port } = await startWebServer(async (request, response) => {

@@ -94,7 +94,6 @@ export async function sendBatches(
     itemOf,
     send,
     unknown,
-    waiting,
     progress,
     keep,
   }: {
@@ -103,7 +102,6 @@ export async function sendBatches(
     itemOf: (row: number) => unknown
     send: (rows: number[], key: string) => Promise<Failure[]>
     unknown: string
-    waiting: (seconds: number) => void
     progress: (rows: number) => void
     /** Keeps the result. If it fails, the next run continues here. */
     keep?: (failed: Failure[]) => Promise<void>
@@ -127,7 +125,7 @@ export async function sendBatches(
       })
     const failed = isForgotten
       ? rows.map((row): Failure => [row, [unknown]])
-      : await atThePaceOfTheLimit(sendRows, waiting)
+      : await atThePaceOfTheLimit(sendRows)
     journal.failed.push(...failed)
     journal.done += rows.length
     delete journal.sentAt
@@ -144,17 +142,13 @@ export async function sendBatches(
 }
 
 /** Sends a batch again until the write limit leaves room: its window is a minute. */
-export async function atThePaceOfTheLimit<T>(
-  send: () => Promise<T>,
-  waiting: (seconds: number) => void,
-): Promise<T> {
+export async function atThePaceOfTheLimit<T>(send: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await send()
     } catch (error) {
       const { status, retryAfter } = error as { status?: number; retryAfter?: number }
       if (status !== 429) throw error
-      waiting(retryAfter ?? 1)
       await new Promise((resolve) => setTimeout(resolve, (retryAfter ?? 1) * 1000))
     }
   }

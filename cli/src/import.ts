@@ -206,9 +206,8 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
   // Rows that cannot be read too: all their mistakes appear at once, as in the dashboard.
   for (const batch of inBatches(rows, CHECK_SIZE, ({ item }) => item)) {
     const items = batch.map(({ item }) => item as unknown as OwnListingItem)
-    const results = await atThePaceOfTheLimit(
-      () => client.tools.listings.check(items, { maxRetries: 5 }),
-      (seconds) => out.progress(`Checking rows: waiting ${seconds} s for the write limit`),
+    const results = await atThePaceOfTheLimit(() =>
+      client.tools.listings.check(items, { maxRetries: 5 }),
     )
     for (const [i, { errors, candidates }] of results.entries()) {
       const row = batch[i]!
@@ -217,7 +216,6 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
     done += batch.length
     out.progress(`Checked ${done} of ${rows.length} rows`)
   }
-  out.endProgress()
   const listable = without(failed, rows).map((row) => ({ ...row, position: row.index }))
   for (const [row, message] of repeatedReferences(listable)) failed.push([row, [message]])
   return failed.sort(([a], [b]) => a - b)
@@ -285,11 +283,9 @@ async function list(
       )
     },
     unknown: UNKNOWN,
-    waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
     progress: (done) => out.progress(`Listed ${done} of ${journal.rows.length} rows`),
     keep,
   })
-  out.endProgress()
   return failed
 }
 

@@ -92,6 +92,8 @@ try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = report(error)
+} finally {
+  endProgress()
 }
 
 /** Prints an error as one sentence, and returns the exit code. */

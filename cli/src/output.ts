@@ -8,7 +8,10 @@ export type Column<T> = [title: string, text: (record: T) => string | number | n
 /** Results go to stdout; progress, questions and errors go to stderr. */
 export function openOutput({ json, ndjson, quiet }: OutputOptions) {
   const hasColors = !process.env.NO_COLOR && process.stdout.isTTY === true
-  const write = (text: string) => void process.stdout.write(`${text}\n`)
+  const write = (text: string) => {
+    endProgress()
+    process.stdout.write(`${text}\n`)
+  }
   const bold = (text: string) => (hasColors ? styleText('bold', text) : text)
   // Some terminals say that they have no columns.
   const columnsOfTerminal = process.stdout.columns || Infinity
@@ -91,21 +94,26 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
 
     /** A sentence about a success, which scripts don't need. */
     note(text: string) {
-      if (!quiet && !json && !ndjson) process.stderr.write(`${printable(text)}\n`)
+      if (quiet || json || ndjson) return
+      endProgress()
+      process.stderr.write(`${printable(text)}\n`)
     },
 
-    /** Replaces the progress line of a terminal; elsewhere only the last one counts. */
+    /** Replaces the progress line of a terminal. The next result, note or error replaces it. */
     progress(text: string) {
-      if (!quiet && process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${text}`)
+      if (quiet || !process.stderr.isTTY) return
+      process.stderr.write(`\r\u001b[2K${text}`)
+      hasProgress = true
     },
-
-    endProgress,
   }
 }
 
-/** Empties the progress line. */
+let hasProgress = false
+
+/** Empties the progress line, before anything else is printed. */
 export function endProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[2K')
+  if (hasProgress) process.stderr.write('\r\u001b[2K')
+  hasProgress = false
 }
 
 export type Output = ReturnType<typeof openOutput>

@@ -1,4 +1,5 @@
 import { confirm, isCancel } from '@clack/prompts'
+import { endProgress } from './output.ts'
 import { CommandError, EXIT } from './session.ts'
 
 /** @throws CommandError if the answer is no, or nobody can answer */
@@ -9,6 +10,7 @@ export async function agree(message: string): Promise<void> {
       EXIT.usage,
     )
   }
+  endProgress()
   const answer = await confirm({ message, output: process.stderr })
   if (isCancel(answer)) process.exit(EXIT.interrupted)
   if (!answer) throw new CommandError('Nothing was changed.')

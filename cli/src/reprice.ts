@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { FIELDS, lengthError, messagesOf, readNumberField } from '../../sdk/src/csv.ts'
 import { createJournal, type Failure, fingerprint, readJournal, sendBatches } from './batches.ts'
 import { counted, csvOf, showRows } from './import.ts'
-import { plural, printable } from './output.ts'
+import { endProgress, plural, printable } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -91,11 +91,10 @@ export function repriceCommand(listings: Command): void {
           )
         },
         unknown: UNKNOWN,
-        waiting: (seconds) => out.progress(`Waiting ${seconds} s for the write limit`),
         progress: (done) => out.progress(`Changed ${done} of ${sent.size} listings`),
       })
-      out.endProgress()
       const refused = failed.filter(([row]) => sent.has(row))
+      endProgress()
       for (const [row, messages] of failed) {
         process.stderr.write(`row ${all[row]!.number}: ${printable(messages.join(' '))}\n`)
       }
@@ -137,7 +136,6 @@ async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise
       read += data.length
       out.progress(`Comparing with ${read} of ${meta.total} listings`)
     }
-    out.endProgress()
   }
   const sent = new Set<OwnListing>()
   return changes.flatMap(({ row, change }) => {

@@ -1,4 +1,4 @@
-import { Cardstall } from '@cardstall/sdk'
+import { Cardstall, type ClientOptions, RateLimitError } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { type Output, type OutputOptions, openOutput } from './output.ts'
 import { DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'
@@ -56,14 +56,21 @@ export async function openSession(command: Command): Promise<Session> {
       EXIT.notSignedIn,
     )
   }
-  const client = clientOf({ key, url })
-  return { client, out: openOutput(options), profile: { key, url: apiUrl(url) } }
+  const out = openOutput(options)
+  const client = clientOf({ key, url }, ({ error }) => {
+    if (!(error instanceof RateLimitError)) return
+    out.progress(`Waiting ${error.retryAfter ?? 1} s for the limit of the key`)
+  })
+  return { client, out, profile: { key, url: apiUrl(url) } }
 }
 
 /** @throws CommandError (exit code 2) for an address that is none */
-export function clientOf({ key, url }: Profile): Cardstall {
+export function clientOf(
+  { key, url }: Profile,
+  onRequest: ClientOptions['onRequest'] = () => {},
+): Cardstall {
   try {
-    return new Cardstall({ key, baseUrl: apiUrl(url) })
+    return new Cardstall({ key, baseUrl: apiUrl(url), onRequest })
   } catch (error) {
     const { message } = error as Error
     throw new CommandError(

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
 import { FIELDS, readNumber } from '../../../sdk/src/csv.ts'
 import { importCommand } from '../import.ts'
-import { type Column, euros, plural } from '../output.ts'
+import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
 import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
@@ -119,7 +119,6 @@ export function listingCommands(program: Command): void {
           exported += data.length
           out.progress(`${exported} of ${meta.total} listings`)
         }
-        out.endProgress()
       }
       if (file !== undefined) {
         const texts = lines()
@@ -133,6 +132,7 @@ export function listingCommands(program: Command): void {
         return out.note(`Wrote ${plural(exported, 'listing')} to ${file}.`)
       }
       for await (const text of lines()) {
+        endProgress()
         if (!process.stdout.write(text)) await once(process.stdout, 'drain')
       }
     })

@@ -10,7 +10,7 @@ import {
 } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { makeDirectory } from '../files.ts'
-import { type Column, euros, plural, printable } from '../output.ts'
+import { type Column, endProgress, euros, plural, printable } from '../output.ts'
 import { agree } from '../questions.ts'
 import { CommandError, EXIT, openSession, requestOf, type Session } from '../session.ts'
 import { count, counts } from './catalog.ts'
@@ -122,7 +122,7 @@ export function orderCommands(program: Command): void {
         )
       }
       const session = await openSession(command)
-      const shipped = await eachSlice(session, ids, async (id) => {
+      const shipped = await eachSlice(ids, async (id) => {
         const slice = await session.client.orders.ship(id, { trackingCode: tracking })
         return { orders: slice.orders, record: slice }
       })
@@ -160,14 +160,13 @@ export function orderCommands(program: Command): void {
       const session = await openSession(command)
       const { client, out } = session
       if (merge === undefined) await makeDirectory(directory)
-      const bought = await eachSlice(session, ids, async (id) => {
+      const bought = await eachSlice(ids, async (id) => {
         out.progress(`Label of order ${id}`)
         const { order, ...label } = await client.orders.waitForLabel(id)
         const isSaved = merge === undefined && label.label_url !== null
         const file = isSaved ? await save(label.label_url!, directory, id) : null
         return { orders: order.orders, record: { order_id: id, file, ...label } }
       })
-      out.endProgress()
       const labels = bought.records
       const ready = labels.flatMap(({ order_id, status }) => (status === 'ready' ? order_id : []))
       try {
@@ -227,14 +226,13 @@ async function save(url: string, directory: string, id: number): Promise<string>
 
 /** Handles the slices of orders once each, even if several of their rows are named. */
 async function eachSlice<T>(
-  session: Session,
   ids: number[],
   handle: (id: number) => Promise<{ orders: { id: number }[]; record: T }>,
 ): Promise<{ records: T[]; throwIfFailed(): void }> {
   const handled = new Set<number>()
   const records: T[] = []
   let failure: unknown
-  await each(session, ids, async (id) => {
+  await each(ids, async (id) => {
     if (handled.has(id)) return
     const { orders, record } = await handle(id)
     for (const order of orders) handled.add(order.id)
@@ -251,11 +249,7 @@ async function eachSlice<T>(
 }
 
 /** Handles records one by one. A refused one does not stop the others; the exit code tells. */
-export async function each(
-  { out }: Pick<Session, 'out'>,
-  ids: number[],
-  handle: (id: number) => Promise<void>,
-): Promise<void> {
+export async function each(ids: number[], handle: (id: number) => Promise<void>): Promise<void> {
   let failed = 0
   for (const id of ids) {
     try {
@@ -264,7 +258,7 @@ export async function each(
       // Every other id would fail for the same reason.
       if (ids.length === 1 || isGeneral(error)) throw error
       failed++
-      out.endProgress()
+      endProgress()
       process.stderr.write(`${id}: ${printable((error as Error).message)}${requestOf(error)}\n`)
     }
   }
@@ -279,7 +273,7 @@ export async function eachNoted(
 ): Promise<void> {
   const handled: { id: number }[] = []
   try {
-    await each(session, ids, async (id) => {
+    await each(ids, async (id) => {
       await handle(id)
       handled.push({ id })
       session.out.note(text(id))

@@ -6,7 +6,7 @@ import type {
   Review,
 } from '@cardstall/sdk'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import { type Column, euros } from '../output.ts'
+import { type Column, endProgress, euros } from '../output.ts'
 import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
 import { count } from './catalog.ts'
 import { amount } from './listings.ts'
@@ -76,7 +76,11 @@ export function shopCommands(program: Command): void {
     .action(async (month: string, { csv }: { csv?: boolean }, command: Command) => {
       if (csv) refuseJson(command, 'leave out --csv or --json')
       const { client, out } = await openSession(command)
-      if (csv) return void process.stdout.write(await client.tools.statements.csv(month))
+      if (csv) {
+        const text = await client.tools.statements.csv(month)
+        endProgress()
+        return void process.stdout.write(text)
+      }
       const statement = await client.tools.statements.get(month)
       const { totals } = statement
       out.record(statement, [
