@@ -100,10 +100,10 @@ async function refusal(url: string, response: Response): Promise<StartError> {
       `${url} doesn't take this operator token: give the right one with --token.`,
     )
   }
-  const message = await response.json().then(
-    (body) => (body as { error: { message: string } }).error.message,
-    () => 'this is not a Cardstall service. Set its address with --url.',
-  )
+  const message = await response
+    .json()
+    .then((body) => (body as { error: { message: string } }).error.message)
+    .catch(() => 'this is not a Cardstall service. Set its address with --url.')
   return new StartError(`${url} answered ${status}: ${message}`)
 }
 

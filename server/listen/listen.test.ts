@@ -297,13 +297,15 @@ describe('npm run listen with a mistake', () => {
     expect(await errorOf(['--account', '4711'])).toBe(
       `${url} answered 404: There is no such account.`,
     )
-    const { port } = await startWebServer((_request, response) =>
-      response.writeHead(404).end('<html>'),
-    )
-    const other = `http://localhost:${port}`
-    expect(await errorOf(['--account', '1', '--url', other])).toBe(
-      `${other} answered 404: this is not a Cardstall service. Set its address with --url.`,
-    )
+    for (const body of ['<html>', '{"detail":"Not found"}', 'null']) {
+      const { port } = await startWebServer((_request, response) =>
+        response.writeHead(404).end(body),
+      )
+      const other = `http://localhost:${port}`
+      expect(await errorOf(['--account', '1', '--url', other])).toBe(
+        `${other} answered 404: this is not a Cardstall service. Set its address with --url.`,
+      )
+    }
     const nobody = `http://localhost:${await freePort()}`
     expect(await errorOf(['--url', nobody])).toBe(
       `${nobody} can't be reached: The server refused the connection. Start the service, or set its address with --url.`,
