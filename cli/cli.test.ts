@@ -1040,6 +1040,18 @@ describe('orders', () => {
     expect(await succeed(`reviews reply ${review} Thanks!`)).toContain('\tThanks!\t')
   })
 
+  it.each([
+    ['buyer_asked', 1],
+    ['buyer_asked --no-restock', 0],
+    ['out_of_stock', 0],
+  ])('a row that is cancelled for %s puts %i units back on sale', async (options, restocked) => {
+    const id = await sold()
+    const { listing_id } = JSON.parse(await succeed(`orders list --limit 1 --json`))[0]
+    await succeed(`orders cancel ${id} --reason ${options} --yes`)
+    const listing = JSON.parse(await succeed(`listings show ${listing_id} --json`))
+    expect(listing.quantity).toBe(cardItem().quantity - 1 + restocked)
+  })
+
   it('the pick list names what to pick, and is written as a page to print', async () => {
     await sold()
     expect(await succeed('orders pick')).toMatch(

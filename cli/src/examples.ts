@@ -24,7 +24,7 @@ const EXAMPLES: Record<string, readonly string[]> = {
   'orders show': ['815'],
   'orders pick': ['', '--html pick.html'],
   'orders ship': ['815 816', '815 --tracking 3SABCD0123456'],
-  'orders cancel': ['815 --reason out_of_stock --no-restock', '815 --reason buyer_asked --yes'],
+  'orders cancel': ['815 --reason out_of_stock', '815 --reason other --no-restock --yes'],
   'labels buy': ['815 --out labels', '815 816 817 --merge labels.pdf'],
   payouts: ['', '--state due'],
   statement: ['2026-03', '2026-03 --csv > march.csv'],

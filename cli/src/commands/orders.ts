@@ -137,12 +137,16 @@ export function orderCommands(program: Command): void {
     .argument('<order>', 'id of the row', count)
     .description('cancel a pending row; the buyer is refunded and gets an e-mail')
     .addOption(new Option('--reason <reason>', 'why').choices(CANCEL_REASONS).makeOptionMandatory())
-    .option('--no-restock', 'do not put the units back on sale')
+    .option('--no-restock', 'do not put the units back on sale; the default for out_of_stock')
     .option('--yes', 'do not ask')
-    .action(async (id: number, { yes, ...cancellation }: CancelOptions, command: Command) => {
+    .action(async (id: number, { yes, reason, restock }: CancelOptions, command: Command) => {
       const { client, out } = await openSession(command)
       if (!yes) await agree(`Cancel order ${id}?`)
-      const order = await client.tools.orders.cancel(id, cancellation)
+      // `true` only says that the option is absent: then the service decides.
+      const order = await client.tools.orders.cancel(id, {
+        reason,
+        ...(!restock && { restock: false }),
+      })
       out.record(order, [
         ['Order', order.id],
         ['Status', order.status],
