@@ -930,7 +930,7 @@ describe('listings', () => {
     expect(await readFile(file('former.csv'), 'utf8')).toBe('former')
   })
 
-  it('reprice changes listings by id and reference, and reports the rows that fail', async () => {
+  it('reprice finds listings by id or reference, leaves their references, and reports the rows that fail', async () => {
     const [id] = await list(seller, cardItem())
     const { body } = await seller.post('/tools/v1/listings', {
       payload: { items: [{ ...cardItem(), reference: 'SHELF-1' }] },
@@ -943,6 +943,11 @@ describe('listings', () => {
     const { code, stdout, stderr } = await run('listings reprice prices.csv --yes')
     expect([code, stdout]).toEqual([1, '2\t1\n'])
     expect(stderr).toMatch(/row 4: /)
+    // A spreadsheet may have changed the references of an export.
+    await writeFile(file('mangled.csv'), `id,reference,price\n${named},1,8.6\n`)
+    expect(await succeed('listings reprice mangled.csv --yes')).toBe('1\t0\n')
+    await writeFile(file('back.csv'), `id,reference,price\n,SHELF-1,8.50\n`)
+    expect(await succeed('listings reprice back.csv --yes')).toBe('1\t0\n')
     await writeFile(file('same.csv'), `id,price,quantity\n${id},9.99,\n${named},8.50,\n`)
     const same = await run('listings reprice same.csv --yes')
     expect([same.code, same.stdout, same.stderr]).toEqual([

@@ -187,6 +187,8 @@ function readChange(names: string[], values: string[]): Omit<Row, 'row' | 'numbe
     else if (read) change[name] = read.value
     if (read?.warning !== undefined) warnings.push(read.warning)
   }
+  // The service would take it for a new reference, such as one that has lost its zeros in a spreadsheet.
+  if (change.id !== undefined) delete change.reference
   return { change: change as unknown as ListingChange, messages, warnings }
 }
 
