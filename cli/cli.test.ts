@@ -223,6 +223,30 @@ describe('accounts and profiles', () => {
     expect((await run('whoami', { env })).code).toBe(3)
   })
 
+  it('the key of a profile is sent to its marketplace only', async () => {
+    const env = { CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('theirs') }
+    await succeed('login --with-key', { env, input: seller.key })
+    let requests = 0
+    const { port } = await startWebServer((_request, response) => {
+      requests++
+      response.writeHead(503).end()
+    })
+    const other = `http://127.0.0.1:${port}`
+    for (const [args, address] of [
+      [`whoami --url ${other}`, url],
+      [`whoami --url ${other} --profile default`, url],
+      ['whoami', other],
+    ] as const) {
+      const { code, stderr } = await run(args, { env: { ...env, CARDSTALL_URL: address } })
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringMatching(/^The profile "default" is for [^\n]+\n$/),
+      ])
+    }
+    expect(requests).toBe(0)
+    expect(await succeed(`whoami --url ${url}/v1/`, { env })).toContain(`${url}/v1`)
+  })
+
   it('a wrong key is refused before it is stored, with exit code 3, and is never printed', async () => {
     const key = `svc_live_${'x'.repeat(40)}`
     const env = { CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('nobody') }

@@ -46,13 +46,20 @@ export async function openSession(command: Command): Promise<Session> {
       EXIT.notSignedIn,
     )
   }
-  const key =
-    options.key ?? (options.profile ? stored?.key : process.env.CARDSTALL_KEY || stored?.key)
-  const url =
-    options.url ?? (options.profile ? stored?.url : process.env.CARDSTALL_URL || stored?.url)
+  const environment = options.profile === undefined ? process.env : {}
+  const givenKey = options.key ?? (environment.CARDSTALL_KEY || undefined)
+  const key = givenKey ?? stored?.key
+  const url = options.url ?? (environment.CARDSTALL_URL || stored?.url)
   if (!key || !url) {
     throw new CommandError(
       'You are not signed in: run "cardstall login", or set CARDSTALL_KEY and CARDSTALL_URL.',
+      EXIT.notSignedIn,
+    )
+  }
+  // The secret of one marketplace must not reach another.
+  if (givenKey === undefined && stored && apiUrl(url) !== apiUrl(stored.url)) {
+    throw new CommandError(
+      `The profile "${name}" is for ${stored.url}, not ${url}: add --key, or run "cardstall login --url ${url} --profile NAME".`,
       EXIT.notSignedIn,
     )
   }
