@@ -554,6 +554,22 @@ describe('accounts and profiles', () => {
     },
   )
 
+  it.skipIf(!hasScript)('on a terminal, login asks for a key and does not show it', async () => {
+    const program = `${process.execPath} package/dist/cardstall.js`
+    const command = `stty cols 80; ${program} login --with-key --url ${url}`
+    const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: file('typed'), TERM: 'xterm' }
+    const call = execute('script', ['-qec', command, '/dev/null'], { cwd: folder, env })
+    let shown = ''
+    call.child.stdout!.on('data', (data) => {
+      shown += data
+    })
+    await until('the question', () => shown.includes('API key') || undefined)
+    call.child.stdin!.end(`${seller.key}\r`)
+    const { stdout } = await call
+    expect(stdout).toContain('Signed in to')
+    expect(stdout).not.toContain(seller.key)
+  })
+
   it.skipIf(!hasScript)(
     'a terminal that is too narrow for a table gets blocks of lines',
     async () => {

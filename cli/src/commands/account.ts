@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { text as readAll } from 'node:stream/consumers'
 import { type Account, AuthenticationError } from '@cardstall/sdk'
-import { cancel, text } from '@clack/prompts'
+import { cancel, password, text } from '@clack/prompts'
 import type { Command } from 'commander'
 import { deviceLogin } from '../device-login.ts'
 import { openOutput } from '../output.ts'
@@ -114,7 +114,9 @@ async function enter(
 ): Promise<Profile> {
   if (withKey) {
     if (url === undefined) throw new CommandError('Add --url with the address.', EXIT.usage)
-    const key = (await readAll(process.stdin)).trim()
+    const key = process.stdin.isTTY
+      ? answered(await password({ message: 'API key', output: process.stderr }))
+      : (await readAll(process.stdin)).trim()
     if (!key) throw new CommandError('No key was sent to stdin.', EXIT.usage)
     return { url, key }
   }
