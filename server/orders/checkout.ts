@@ -297,7 +297,7 @@ async function write(tx: Context, { listings }: Market, sales: Sale[]): Promise<
     sendMails(
       tx,
       sales.flatMap((sale) => [
-        ...sale.slices.map((slice) => emailOf(sale, slice, rowsOf(slice))),
+        ...sale.slices.map((slice) => emailOf(tx, sale, slice, rowsOf(slice))),
         confirmationOf(sale, rowsOf),
       ]),
     ),
@@ -474,8 +474,8 @@ const soldIn = ({ sold }: Sale, { listingId }: NewOrder) =>
   sold.find(({ listing }) => listing.id === listingId)!
 
 /** The e-mail to the seller of a slice. */
-const emailOf = (sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail => ({
-  ...soldEmail({ buyer: sale.cart.buyer, seller }, linesOf(sale, orders)),
+const emailOf = (ctx: Context, sale: Sale, { seller }: NewSlice, orders: NewOrder[]): NewMail => ({
+  ...soldEmail(ctx, { buyer: sale.cart.buyer, seller }, linesOf(sale, orders)),
   sliceId: orders[0]!.sliceId,
 })
 

@@ -50,7 +50,7 @@ describe('e-mail about orders', () => {
         to: 'kanto@shops.example',
         subject: 'Sold: 2 listings',
         text: expect.stringMatching(
-          /^Hello Kanto Cards,\n\nMisty has bought .*- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian Flames Booster Box, 129\.99 EUR/s,
+          /^Hello Kanto Cards,\n\nMisty has bought .*- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian Flames Booster Box, 129\.99 EUR .*shipped: http\S+\/dashboard\/orders\/\d+$/s,
         ),
         created_at: expect.any(String),
       },

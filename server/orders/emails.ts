@@ -48,6 +48,7 @@ type Sold = Pick<Order, 'id' | 'quantity' | 'priceCents' | 'item'>
 
 /** To the seller, about all rows of a new slice. */
 export function soldEmail(
+  ctx: Pick<Context, 'config'>,
   { buyer, seller }: Parties,
   rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[],
 ): NewMail {
@@ -57,7 +58,7 @@ export function soldEmail(
     text: textFor(seller.shopName, [
       `${nameOf(buyer)} has bought from you:`,
       rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
-      'Please ship the order soon and mark it as shipped.',
+      `Please ship the order soon and mark it as shipped: ${orderPage(ctx, rows[0]!.id)}`,
     ]),
   }
 }
