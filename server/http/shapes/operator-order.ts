@@ -5,13 +5,19 @@ import { timestamp } from '../../time/timestamp.ts'
 import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { exampleOrder, orderFields, orderJson } from './order.ts'
 
+/** Both are null after an erasure. */
+export const OperatorBuyer = Type.Object({
+  name: Nullable(Type.String()),
+  email: Nullable(Type.String()),
+})
+
 export const OperatorOrderSchema = component(
   'OperatorOrder',
   Type.Object(
     {
       ...orderFields,
       account_id: Type.Integer({ description: 'The seller' }),
-      buyer: Type.Object({ name: Nullable(Type.String()), email: Nullable(Type.String()) }),
+      buyer: OperatorBuyer,
       cancelled_by: Nullable(OneOf(CANCELLERS)),
       cancel_reason: Nullable(Type.String(), { description: 'The seller’s reason' }),
       updated_at: Timestamp(),

@@ -11,7 +11,12 @@ import { DeliverySchema, deliveryJson } from './delivery.ts'
 import { DisputeSchema, disputeJson } from './dispute.ts'
 import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from './ledger.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from './mail.ts'
-import { exampleOperatorOrder, OperatorOrderSchema, operatorOrderJson } from './operator-order.ts'
+import {
+  exampleOperatorOrder,
+  OperatorBuyer,
+  OperatorOrderSchema,
+  operatorOrderJson,
+} from './operator-order.ts'
 
 export const ShipmentSchema = component(
   'Shipment',
@@ -74,7 +79,7 @@ export const SliceOverviewSchema = component(
       account_id: Type.Integer({ description: 'The seller' }),
       checkout_id: Type.Integer(),
       created_at: Timestamp(),
-      buyer: Type.Object({ name: Type.String(), email: Type.String() }),
+      buyer: OperatorBuyer,
       address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
       shipping: Type.Object({
         method: Type.String({ description: 'Shipping option that the buyer chose' }),
@@ -112,7 +117,7 @@ export const sliceOverviewJson = ({
   account_id: slice.accountId,
   checkout_id: slice.orders[0]!.checkoutId,
   created_at: timestamp(slice.createdAt),
-  buyer: { name: slice.buyer.name, email: slice.buyer.email },
+  buyer: { name: slice.buyer.name || null, email: slice.buyer.email || null },
   address: slice.buyer.address && addressJson(slice.buyer.address),
   shipping: {
     method: slice.shipping.method,
