@@ -1,3 +1,4 @@
+import { oldestFirst } from '../text/oldest-first.ts'
 import type { Catalog } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 import { findSetForFilter, matchesFilters } from './identifiers.ts'
@@ -114,7 +115,13 @@ function listed<T>(
  * snapshot of the catalog has its own lists (least recently used), bounded by their memory: anyone can search for a million
  * texts that find nothing.
  */
-const caches = new WeakMap<Catalog, { byFilters: Map<string, CardEntry[]>; bytes: number }>()
+type Lists = {
+  byFilters: Map<string, CardEntry[]>
+  oldest: ReturnType<typeof oldestFirst<CardEntry[]>>
+  bytes: number
+}
+
+const caches = new WeakMap<Catalog, Lists>()
 const MAX_CACHE_BYTES = 8 * 1024 * 1024
 /** Estimated memory of an entry, in addition to its key and cards. */
 const ENTRY_BYTES = 200
@@ -132,21 +139,19 @@ function cached(
   const key = JSON.stringify([q, set, language, region, rarity])
   let cache = caches.get(catalog)
   if (!cache) {
-    cache = { byFilters: new Map(), bytes: 0 }
+    const byFilters = new Map<string, CardEntry[]>()
+    cache = { byFilters, oldest: oldestFirst(byFilters), bytes: 0 }
     caches.set(catalog, cache)
   }
-  let list = cache.byFilters.get(key)
-  if (list) {
-    cache.byFilters.delete(key)
-  } else {
-    list = make()
-    cache.bytes += bytesOf(key, list)
-    for (const [oldest, cards] of cache.byFilters) {
-      if (cache.bytes <= MAX_CACHE_BYTES) break
-      cache.byFilters.delete(oldest)
-      cache.bytes -= bytesOf(oldest, cards)
-    }
-  }
+  const kept = cache.byFilters.get(key)
+  const list = kept ?? make()
+  if (kept) cache.byFilters.delete(key)
+  else cache.bytes += bytesOf(key, list)
   cache.byFilters.set(key, list)
+  while (cache.bytes > MAX_CACHE_BYTES) {
+    const [oldest, cards] = cache.oldest()!
+    cache.byFilters.delete(oldest)
+    cache.bytes -= bytesOf(oldest, cards)
+  }
   return list
 }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Service } from '../service.ts'
+import { oldestFirst } from '../text/oldest-first.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
 import type { Prepared } from './fast-lane.ts'
 
@@ -39,6 +40,7 @@ export type ResponseCache = {
 /** Creates an empty cache. Above `maxBytes` it evicts the oldest responses. */
 export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTES): ResponseCache {
   const entries = new Map<string, Prepared>()
+  const oldestEntry = oldestFirst(entries)
   let source: Catalog | undefined
   let totalBytes = 0
   const seen = new Int32Array(MAX_SEEN)
@@ -70,8 +72,8 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
     entries.set(url, { ...entry, body: bufferOf(entry.body) })
     totalBytes += sizeOf(url, entry)
     // Evicts the oldest entries. A popular one returns with its next request.
-    for (const [oldestUrl, oldest] of entries) {
-      if (totalBytes <= maxBytes) break
+    while (totalBytes > maxBytes) {
+      const [oldestUrl, oldest] = oldestEntry()!
       entries.delete(oldestUrl)
       totalBytes -= sizeOf(oldestUrl, oldest)
     }
