@@ -20,6 +20,7 @@ import {
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { startDeliveryWorker } from './delivery-worker.ts'
+import { MAX_CONCURRENCY } from './endpoint-concurrency.ts'
 
 const LIMIT_MS = 300
 const PRIVATE = 'The host points to a private or reserved address.'
@@ -491,6 +492,20 @@ describe('the connection to a receiver', () => {
     expect([one.arrived.length, other.arrived.length]).toEqual([3, 1])
     expect(other.arrived[0]!.headers.host).toBe(one.name)
     expect(internet.resolved).toEqual(Array(4).fill(one.name))
+  })
+
+  it('an endpoint with a backlog never has more connections than concurrent attempts', async () => {
+    const open: number[] = []
+    const site = await shop((response) => {
+      open.push(sockets.filter(({ destroyed }) => !destroyed).length)
+      response.end()
+    })
+    await subscribe(seller, site.url)
+    const events = Array.from({ length: 100 }, () => sendSampleEvent(app, seller.accountId))
+    await Promise.all(events)
+    startWork()
+    await until('all deliveries have arrived', () => site.arrived.length === events.length)
+    expect(Math.max(...open)).toBeLessThanOrEqual(MAX_CONCURRENCY)
   })
 
   it('a name that now resolves to a private address is refused, even with an open connection', async () => {

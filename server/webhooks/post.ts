@@ -51,7 +51,7 @@ export function post(
       )
       controller?.abort(signal.reason)
     }
-    const finish = () => end(() => resolve({ statusCode, text: textOf(kept) }))
+    const finish = () => resolve({ statusCode, text: textOf(kept) })
 
     if (signal.aborted) return reject(signal.reason)
     signal.addEventListener('abort', abort)
@@ -71,10 +71,14 @@ export function post(
           if (length < KEPT_BYTES) kept.push(chunk)
           length += chunk.length
           if (length <= MAX_BYTES) return
-          finish()
+          end(finish)
           controller?.abort(new Error('The response is too long.'))
         },
-        onResponseEnd: finish,
+        onResponseEnd() {
+          // undici makes the connection available in an immediate that it queues after this call. The caller's next request
+          // has to come later, or it would open another connection.
+          end(() => process.nextTick(setImmediate, finish))
+        },
         onResponseError(_controller, error) {
           end(() =>
             reject(statusCode ? new UnfinishedResponseError(statusCode, 'connection lost') : error),
