@@ -123,6 +123,8 @@ type Lists = {
 
 const caches = new WeakMap<Catalog, Lists>()
 const MAX_CACHE_BYTES = 8 * 1024 * 1024
+/** Results of a search that fit on one page, which has no next one. Finding them again costs less than keeping them. */
+const MAX_SHORT_CARDS = 30
 /** Estimated memory of an entry, in addition to its key and cards. */
 const ENTRY_BYTES = 200
 
@@ -145,6 +147,7 @@ function cached(
   }
   const kept = cache.byFilters.get(key)
   const list = kept ?? make()
+  if (q && list.length <= MAX_SHORT_CARDS) return list
   if (kept) cache.byFilters.delete(key)
   else cache.bytes += bytesOf(key, list)
   cache.byFilters.set(key, list)
