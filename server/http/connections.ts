@@ -120,8 +120,7 @@ export async function closeServer(app: {
  *   after any response with `Connection: close` and drops the responses to pipelined requests behind it. Here only the
  *   last response has this header, and requests behind it do not reach the application.
  * - The connection closes with FIN. Closing a socket that has unread bytes sends RST, which can destroy a response
- *   before
- *   the client reads it. Therefore the rest is read and discarded until the client closes its side.
+ *   before the client reads it. Therefore the rest is read and discarded until the client closes its side.
  */
 class TrackedConnection implements Connection {
   readonly #socket: Socket
