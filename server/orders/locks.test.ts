@@ -13,6 +13,7 @@ import {
   ship,
 } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
+import { receiveLongShipped } from './transitions.ts'
 
 /** All transactions take locks in the order of locks.ts, so that they cannot deadlock. */
 
@@ -45,12 +46,12 @@ const isFree = async (table: Table, id: number): Promise<boolean> => {
 }
 
 /** Starts `work` while another transaction locks a row; calls `look` when `work` waits for that lock. */
-async function whileHeld<T>(
+async function whileHeld<T, Response = TestResponse>(
   table: Table,
   id: number,
-  work: () => Promise<TestResponse>,
+  work: () => Promise<Response>,
   look: () => Promise<T>,
-): Promise<{ seen: T; response: TestResponse }> {
+): Promise<{ seen: T; response: Response }> {
   const { seen, response } = await inTransaction(app.ctx, async ({ db }) => {
     await db`select from ${db(table)} where id = ${id} for update`
     const response = work()
@@ -184,6 +185,35 @@ describe('DELETE of a listing', () => {
   })
 })
 
+/** Makes a statement without an order find this row last: it is stored after the others, and no index is used. */
+async function storeLast(table: Table, id: number): Promise<TestApp> {
+  const { db } = app.ctx
+  await db`update ${db(table)} set created_at = created_at where id = ${id}`
+  const [{ name } = { name: '' }] = await db<{ name: string }[]>`
+    select current_database() as name
+  `
+  for (const scan of ['indexscan', 'bitmapscan']) {
+    await db.unsafe(`alter database ${name} set enable_${scan} = off`)
+  }
+  return startTestApp({ databaseUrl: app.databaseUrl })
+}
+
+describe('the receipt of long-shipped orders', () => {
+  it('receiving long-shipped orders locks their rows in the order of their ids', async () => {
+    const { orders } = await ordered()
+    await ship(seller, orders[0]!)
+    const { ctx } = await storeLast('orders', orders[0]!)
+    const due = { ...ctx, now: () => new Date(ctx.now().getTime() + 14 * 24 * 60 * 60 * 1000) }
+    const { seen } = await whileHeld(
+      'orders',
+      orders[1]!,
+      () => receiveLongShipped(due),
+      () => Promise.all([isFree('orders', orders[0]!), isFree('orders', orders[2]!)]),
+    )
+    expect(seen).toEqual([false, true])
+  })
+})
+
 describe('an erasure', () => {
   it.each(['orders', 'mails'] as const)(
     'an erasure locks the %s in the order of their ids',
@@ -194,15 +224,7 @@ describe('an erasure', () => {
       const [first, second, third] = await db<{ id: number }[]>`
       select id from ${db(table)} where slice_id = ${slice} order by id
     `
-      // A statement without an order finds this row last: it is stored after the others, and no index is used.
-      await db`update ${db(table)} set created_at = created_at where id = ${first!.id}`
-      const [{ name } = { name: '' }] = await db<{ name: string }[]>`
-      select current_database() as name
-    `
-      for (const scan of ['indexscan', 'bitmapscan']) {
-        await db.unsafe(`alter database ${name} set enable_${scan} = off`)
-      }
-      const { operator } = await startTestApp({ databaseUrl: app.databaseUrl })
+      const { operator } = await storeLast(table, first!.id)
       const { seen, response } = await whileHeld(
         table,
         second!.id,

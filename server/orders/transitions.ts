@@ -124,13 +124,22 @@ export async function receiveLongShipped(ctx: OrderContext): Promise<void> {
         for no key update skip locked
       `
       const sliceIds = locked.map(({ id }) => id)
+      // The removal of a listing locks its rows without their slices, so they are locked by id (locks.ts).
       const received = await tx.db<ReceivedRow[]>`
+        with due as (
+          select id as due_id
+          from orders
+          where
+            slice_id = any(${sliceIds}::bigint[])
+            and status = 'shipped'
+            and shipped_at <= ${before}
+          order by id
+          for no key update
+        )
         update orders
         set status = 'received', received_at = ${tx.now()}
-        where
-          slice_id = any(${sliceIds}::bigint[])
-          and status = 'shipped'
-          and shipped_at <= ${before}
+        from due
+        where id = due_id
         returning
           id, slice_id as "sliceId", quantity, price_cents as "priceCents", item_name as "itemName"
       `
