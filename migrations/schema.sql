@@ -446,6 +446,14 @@ create table migrations (
   constraint migrations_pkey PRIMARY KEY (version)
 );
 
+create table month_balances (
+  account_id bigint not null,
+  month date not null,
+  cents bigint not null,
+  constraint month_balances_pkey PRIMARY KEY (account_id, month),
+  constraint month_balances_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+
 create table notices (
   id bigint generated always as identity not null,
   account_id bigint not null,

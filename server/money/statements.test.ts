@@ -1,9 +1,11 @@
-import { beforeAll, expect, it } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { issueInvoices, readStatement } from './statements.ts'
 
 let app: TestApp
@@ -207,6 +209,68 @@ it('outside the sandbox a statement doesn’t wait until the job has issued the 
   await issueInvoices(live)
   expect(await readStatement(live, seller.accountId, '2127-05')).toMatchObject({
     invoice: { number: '2127-05-00001', commissionCents: 100 },
+  })
+})
+
+describe('the opening balance', () => {
+  const KEPT = new URL('../../migrations/0051_month_balances.sql', import.meta.url)
+
+  /** A seller with a sale in each of two months, and with many postings in the first. */
+  async function withTwoMonths(year: number) {
+    const { db } = app.ctx
+    const seller = await openShop(app)
+    const [listing] = await list(seller, cardItem({ price: 20, quantity: 2 }))
+    const sell = (moment: string) => at(moment, () => buy(app, [[listing!, 1]]))
+    await sell(`${year}-01-31T23:59:59Z`)
+    await db`
+      insert into postings (kind, account_id, slice_id, buyers_cents, seller_cents, created_at)
+      select kind, account_id, slice_id, -1, 1, created_at
+      from postings, generate_series(1, 5000)
+      where kind = 'shipping' and account_id = ${seller.accountId}
+    `
+    await db`analyze postings`
+    await sell(`${year}-02-01T00:00:00Z`)
+    /** The opening balance of March in cents, and the number of postings that its statement reads. */
+    const readMarch = (moment: string) =>
+      at(moment, () =>
+        inTransaction(app.ctx, async (tx) => {
+          let opening = 0
+          const postings = await rowsRead(tx.db, 'postings', async () => {
+            opening = (await readStatement(tx, seller.accountId, `${year}-03`)).openingCents
+          })
+          return { opening, postings }
+        }),
+      )
+    const february = async () =>
+      (await at(`${year}-02-20T00:00:00Z`, () => read(seller, `${year}-02`))).body.data
+    return { seller, readMarch, february }
+  }
+
+  it('the opening balance is the same before and after the invoices of the earlier months are issued', async () => {
+    const { readMarch, february } = await withTwoMonths(2128)
+    const { opening } = await readMarch('2128-03-01T00:01:00Z')
+    expect(opening).toBe(2 * (2000 - 100 + 695) + 5_000)
+    await issueInvoices({ ...app.ctx, now: () => new Date('2128-03-20T00:00:00Z') })
+    expect((await readMarch('2128-03-20T00:00:00Z')).opening).toBe(opening)
+    expect(await february()).toMatchObject({ opening_balance: 75.95, closing_balance: 101.9 })
+  })
+
+  it('a statement does not read the postings of earlier months whose invoices are issued', async () => {
+    const { readMarch } = await withTwoMonths(2129)
+    await issueInvoices({ ...app.ctx, now: () => new Date('2129-03-20T00:00:00Z') })
+    expect((await readMarch('2129-03-20T00:00:00Z')).postings).toBeLessThan(100)
+  })
+
+  it('the migration keeps the balances of the months that were issued before it', async () => {
+    const { db } = app.ctx
+    const kept = () => db`select * from month_balances order by account_id, month`
+    await withTwoMonths(2130)
+    await issueInvoices({ ...app.ctx, now: () => new Date('2130-02-20T00:00:00Z') })
+    const written = await kept()
+    const sql = await readFile(KEPT, 'utf8')
+    await db`truncate month_balances`
+    await db.unsafe(sql.slice(sql.indexOf('insert into')))
+    expect([...(await kept())]).toEqual([...written])
   })
 })
 

@@ -52,11 +52,7 @@ export async function readStatement(
   // The clock of a sandbox jumps: its seller expects the invoice at once. Otherwise the job issues it.
   if (ctx.config.sandbox) await issueInvoices(ctx)
   return ctx.begin(async (db) => {
-    const [opening] = await db<{ cents: number }[]>`
-      select coalesce(sum(seller_cents), 0)::bigint as cents
-      from postings
-      where account_id = ${accountId} and created_at < ${from}
-    `
+    const openingCents = await balanceBefore(db, accountId, from)
     const slices = await db<(Amounts & { sliceKey: string; changeCents: number })[]>`
       select
         s.slice_key as "sliceKey",
@@ -86,7 +82,6 @@ export async function readStatement(
       from fee_invoices
       where account_id = ${accountId} and month = ${dayOf(from)}
     `
-    const openingCents = opening!.cents
     const rows = slices.map(({ changeCents, ...slice }) => ({
       ...slice,
       refundsCents: balanceOf(slice) - changeCents,
@@ -101,6 +96,27 @@ export async function readStatement(
       invoice: invoice ? { ...invoice, number: invoiceNumber(month, invoice.number) } : null,
     }
   }, 'snapshot')
+}
+
+/** A seller's balance at the start of a month: the sums of the issued months, and the postings since. */
+async function balanceBefore(db: Db, accountId: number, from: Date): Promise<number> {
+  const [issued] = await db<{ end: Date }[]>`
+    select coalesce((max(month) + interval '1 month') at time zone 'UTC', to_timestamp(0)) as end
+    from invoice_months
+  `
+  const [balance] = await db<{ cents: number }[]>`
+    select sum(cents)::bigint as cents
+    from (
+      select coalesce(sum(cents), 0) as cents
+      from month_balances
+      where account_id = ${accountId} and month < ${dayOf(from)}
+      union all
+      select coalesce(sum(seller_cents), 0)
+      from postings
+      where account_id = ${accountId} and created_at >= ${issued!.end} and created_at < ${from}
+    ) changes
+  `
+  return balance!.cents
 }
 
 const NOTHING: Amounts = {
@@ -151,9 +167,10 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Issues the fee invoices of all months that have ended: one for each seller with commission, numbered from 1 in each
- * month. Months without sales are left out, except for the last one, which records how far the invoices are issued. The
- * ledger of such a month no longer changes, so it is added up before the transaction that issues all of its invoices:
- * concurrent calls get the same result, and the first one writes it.
+ * month. Keeps how the month changed each seller's balance as well. Months without postings are left out, except for the
+ * last one, which records how far the invoices are issued. The ledger of such a month no longer changes, so it is added up
+ * before the transaction that issues all of its invoices: concurrent calls get the same result, and the first one writes
+ * it.
  */
 export async function issueInvoices(ctx: Context): Promise<void> {
   const current = monthOf(new Date(ctx.now().getTime() - ISSUE_AFTER_MS))
@@ -179,35 +196,42 @@ export async function issueInvoices(ctx: Context): Promise<void> {
   if (ctx.config.sandbox && !(await runningTransactionsEnded(ctx.db, MAX_WAIT_MS))) return
   let from = startOf(known.month)
   while (from <= last) {
-    const charged = await commissionsIn(ctx.db, from)
-    if (charged.size === 0 && from < last) {
+    const sums = await sumsOf(ctx.db, from)
+    if (sums.size === 0 && from < last) {
       from = await nextToIssue(ctx.db, monthAfter(from), last)
     } else {
-      await issueMonth(ctx, from, charged)
+      await issueMonth(ctx, from, sums)
       from = monthAfter(from)
     }
   }
 }
 
-/** The commission of each seller with sales or cancellations in a month. Reads it day by day: a statement may take 10 s. */
-async function commissionsIn(db: Db, month: Date): Promise<Map<number, number>> {
-  const charged = new Map<number, number>()
+/** A seller's commission in a month, and the change of the seller's balance. */
+type MonthSums = { commissionCents: number; balanceCents: number }
+
+/** The sums of each seller with postings in a month. Reads it day by day: a statement may take 10 s. */
+async function sumsOf(db: Db, month: Date): Promise<Map<number, MonthSums>> {
+  const sums = new Map<number, MonthSums>()
   const end = monthAfter(month)
   for (let day = month; day < end; day = new Date(day.getTime() + DAY_MS)) {
-    const rows = await db<{ accountId: number; cents: number }[]>`
-      select p.account_id as "accountId", ${commissionOf(db)}::bigint as cents
+    const rows = await db<(MonthSums & { accountId: number })[]>`
+      select
+        p.account_id as "accountId",
+        ${commissionOf(db)}::bigint as "commissionCents",
+        sum(p.seller_cents)::bigint as "balanceCents"
       from postings p
-      where
-        p.created_at >= ${day}
-        and p.created_at < ${new Date(day.getTime() + DAY_MS)}
-        and p.kind in ('sale', 'cancellation')
+      where p.created_at >= ${day} and p.created_at < ${new Date(day.getTime() + DAY_MS)}
       group by p.account_id
     `
-    for (const { accountId, cents } of rows) {
-      charged.set(accountId, (charged.get(accountId) ?? 0) + cents)
+    for (const { accountId, commissionCents, balanceCents } of rows) {
+      const before = sums.get(accountId)
+      sums.set(accountId, {
+        commissionCents: (before?.commissionCents ?? 0) + commissionCents,
+        balanceCents: (before?.balanceCents ?? 0) + balanceCents,
+      })
     }
   }
-  return charged
+  return sums
 }
 
 /** The first month with postings from the given one on, or the last one: the clock of a sandbox can jump by a thousand months. */
@@ -222,7 +246,7 @@ async function nextToIssue(db: Db, from: Date, last: Date): Promise<Date> {
   return posting ? monthOf(posting.createdAt) : last
 }
 
-const issueMonth = (ctx: Context, from: Date, charged: Map<number, number>) =>
+const issueMonth = (ctx: Context, from: Date, sums: Map<number, MonthSums>) =>
   inTransaction(ctx, async ({ db, now }) => {
     const [begun] = await db`
       insert into invoice_months (month, issued_at)
@@ -231,13 +255,23 @@ const issueMonth = (ctx: Context, from: Date, charged: Map<number, number>) =>
       returning 1
     `
     if (!begun) return
+    const accountIds = [...sums.keys()]
     await db`
       insert into fee_invoices (month, number, account_id, commission_cents)
       select ${dayOf(from)}, row_number() over (order by account_id), account_id, cents
       from unnest(
-        ${[...charged.keys()]}::bigint[],
-        ${[...charged.values()]}::bigint[]
+        ${accountIds}::bigint[],
+        ${[...sums.values()].map(({ commissionCents }) => commissionCents)}::bigint[]
       ) as charged (account_id, cents)
+      where cents <> 0
+    `
+    await db`
+      insert into month_balances (account_id, month, cents)
+      select account_id, ${dayOf(from)}, cents
+      from unnest(
+        ${accountIds}::bigint[],
+        ${[...sums.values()].map(({ balanceCents }) => balanceCents)}::bigint[]
+      ) as changed (account_id, cents)
       where cents <> 0
     `
   })
