@@ -113,7 +113,7 @@ export const buyerRoutes =
       '/buyers/erase',
       {
         // It deletes files, and has a transaction for each batch of checkouts.
-        config: { audit: 'begun and ended' },
+        config: { audit: 'begun and ended', isLong: true },
         schema: {
           operationId: 'eraseBuyer',
           summary: 'Erase a buyer’s personal data',
