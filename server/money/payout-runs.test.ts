@@ -3,8 +3,9 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, buy, LABEL, openShop, ship } from '../test/fixtures/orders.ts'
+import { act, buy, insertSlices, LABEL, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { runPayouts } from './payout-runs.ts'
 import { setPayoutVerified, submitSetup } from './payout-setup.ts'
 
 const DAY = 24 * 60 * 60
@@ -281,6 +282,29 @@ describe('a payout run', () => {
     expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'paid', amount: 0 })
     const debt = 4750 + 695 - (950 + 695)
     expect((await balances())[`seller:${seller.accountId}`]).toBe(-debt)
+  })
+
+  it('a run deducts what a seller owes for thousands of orders, and locks no debt that its payouts are too small for', async () => {
+    const { db } = app.ctx
+    const seller = await openShop(app)
+    await insertSlices(db, seller.accountId, Array(2_500).fill('Ash'))
+    await db`update slices set owed_cents = 1 where account_id = ${seller.accountId}`
+    await received(seller, 10)
+    const unlocked = await inTransaction(app.ctx, async (tx) => {
+      await runPayouts(tx)
+      const { count } = await db`
+        select from slices
+        where account_id = ${seller.accountId} and owed_cents > 0
+        for update skip locked
+      `
+      return count
+    })
+    expect(unlocked).toBe(500)
+    expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'paid', amount: 0 })
+    const [owed] = await db<{ cents: number }[]>`
+      select sum(owed_cents)::bigint as cents from slices where account_id = ${seller.accountId}
+    `
+    expect(owed!.cents).toBe(2_500 - (950 + 695))
   })
 
   it('a run with a SECRET_KEY that cannot read a bank account is refused, and takes no payout', async () => {

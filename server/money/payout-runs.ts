@@ -189,6 +189,23 @@ const emailsAbout = (ctx: Context, sent: DuePayout[]): NewMail[] =>
     payoutSentEmail(ctx, payouts[0]!, payouts),
   )
 
+type Debt = { sliceId: number; accountId: number; cents: number }
+
+/** Debts that one statement locks: a seller may owe for many more orders than the payouts can pay. */
+const DEBTS = 1_000
+
+/** Locks the next debts of these sellers after a slice, oldest first. */
+const lockDebts = ({ db }: Context, accountIds: number[], after: number): Promise<Debt[]> => db<
+  Debt[]
+>`
+  select id as "sliceId", account_id as "accountId", owed_cents as cents
+  from slices
+  where owed_cents > 0 and account_id = any(${accountIds}::bigint[]) and id > ${after}
+  order by id
+  limit ${DEBTS}
+  for no key update skip locked
+`
+
 /**
  * Posts the payouts, and deducts from them what their sellers owe after refunds of other slices. Reduces the amounts in
  * `due` to those to transfer. A debt whose slice another transaction has locked is left to the next run.
@@ -199,27 +216,29 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
     tx,
     due.map(({ id }) => id),
   )
-  const debts = await db<{ sliceId: number; accountId: number; cents: number }[]>`
-    select id as "sliceId", account_id as "accountId", owed_cents as cents
-    from slices
-    where owed_cents > 0 and account_id = any(${due.map(({ accountId }) => accountId)}::bigint[])
-    order by id
-    for no key update skip locked
-  `
-  if (debts.length === 0) return
-  const recovered: { sliceId: number; accountId: number; cents: number }[] = []
+  const payable = Map.groupBy(due, ({ accountId }) => accountId)
+  const recovered: Debt[] = []
   const deducted = new Map<number, number>()
-  for (const debt of debts) {
-    let left = debt.cents
-    for (const payout of due) {
-      const cents = payout.accountId === debt.accountId ? Math.min(left, payout.amountCents) : 0
-      if (cents === 0) continue
-      left -= cents
-      payout.amountCents -= cents
-      deducted.set(payout.id, (deducted.get(payout.id) ?? 0) + cents)
+  for (let last = 0, isMore = payable.size > 0; isMore; ) {
+    const debts = await lockDebts(tx, [...payable.keys()], last)
+    for (const debt of debts) {
+      const payouts = payable.get(debt.accountId) ?? []
+      let left = debt.cents
+      while (left > 0 && payouts.length > 0) {
+        const payout = payouts[0]!
+        const cents = Math.min(left, payout.amountCents)
+        left -= cents
+        payout.amountCents -= cents
+        deducted.set(payout.id, (deducted.get(payout.id) ?? 0) + cents)
+        if (payout.amountCents === 0) payouts.shift()
+      }
+      if (payouts.length === 0) payable.delete(debt.accountId)
+      if (left < debt.cents) recovered.push({ ...debt, cents: debt.cents - left })
     }
-    if (left < debt.cents) recovered.push({ ...debt, cents: debt.cents - left })
+    last = debts.at(-1)?.sliceId ?? last
+    isMore = debts.length === DEBTS && payable.size > 0
   }
+  if (recovered.length === 0) return
   await db`
     update payouts
     set
