@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
+import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
 import { buyLabels } from './several-labels.ts'
@@ -542,6 +542,28 @@ describe('a reading of the carrier', () => {
       expect.stringMatching(/^SIM/),
       'OTHER',
     ])
+  })
+
+  it('a label that is erased while the carrier is asked for its code gets no link', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
+      async read() {
+        const erased = await app.operator.post('/operator/v1/buyers/erase', {
+          payload: { email: BUYER.email },
+        })
+        expect(erased.body.data.labels).toBe(1)
+        return timeOut()
+      },
+    })
+    expect((await label(parcel)).body.data).toMatchObject({ status: 'ready', tracking_code: null })
+    await app.ctx.db`
+      update orders
+      set status = 'received', shipped_at = created_at, received_at = created_at
+      where slice_id = ${parcel.sliceId}
+    `
+    const { status, body } = await label(parcel)
+    expect([status, body.data]).toMatchObject([200, { status: 'action_required', label_url: null }])
   })
 
   it('a shipment is `processing` until its label can be fetched and stored', async () => {

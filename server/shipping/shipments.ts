@@ -193,13 +193,16 @@ export async function recordLabelReady(tx: Context, shipment: Shipment): Promise
   return linked
 }
 
-/** Makes a new link and stores it as the latest one. Earlier links stay valid until they expire. */
+/**
+ * Makes a new link and stores it as the latest one. Earlier links stay valid until they expire. A label that was deleted
+ * with the buyer's data since the shipment was read gets none.
+ */
 export async function mintLink({ db, now }: Context, shipment: Shipment): Promise<Shipment> {
   const link = newLink({ now })
-  await db`
+  const { count } = await db`
     update shipments
     set link_nonce = ${link.nonce}, link_expires_at = ${link.expiresAt}
-    where slice_id = ${shipment.sliceId}
+    where slice_id = ${shipment.sliceId} and status = 'ready'
   `
-  return { ...shipment, link }
+  return count > 0 ? { ...shipment, link } : { ...shipment, ...ERASED_LABEL, link: null }
 }
