@@ -123,7 +123,7 @@ export function DeliveriesTab() {
 function Attempts({ of: { attempts, status, next_attempt_at: next } }: { of: DeliveryRecord }) {
   const last = attempts.at(-1)
   return (
-    <>
+    <div>
       {attempts.length === 0
         ? status === 'pending'
           ? 'None yet'
@@ -135,6 +135,6 @@ function Attempts({ of: { attempts, status, next_attempt_at: next } }: { of: Del
           <DateTime at={next} look="relative" />
         </span>
       )}
-    </>
+    </div>
   )
 }

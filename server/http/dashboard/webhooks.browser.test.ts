@@ -10,6 +10,7 @@ import {
 } from '../../test/browser.ts'
 import { startReceiver } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { freePort } from '../../test/free-port.ts'
 import { DISABLED_AFTER } from '../../webhooks/endpoint.ts'
 
 describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => {
@@ -171,6 +172,22 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
       .fill(new Date(next.getTime() + 86_400_000).toISOString().slice(0, 10))
     await page.getByText('No such deliveries').waitFor()
     await expectAccessible(page)
+  })
+
+  it('a phone shows the next attempt of a delivery below the former ones, not below their label', async () => {
+    const shop = await app.member()
+    const payload = { url: `http://localhost:${await freePort()}/`, events: ['order.created'] }
+    const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
+    await shop.post(`/dashboard/api/webhooks/${id}/test`, { payload: { event: 'order.created' } })
+    await app.runDeliveries()
+    const page = await app.open('/dashboard/webhooks/deliveries', { member: shop, width: 360 })
+    const attempts = page.getByRole('cell', { name: /1 attempt, last without response · next/ })
+    const status = page.getByRole('cell', { name: 'Pending' }).getByText('Pending')
+    const [next, pending] = [
+      await attempts.locator('time').boundingBox(),
+      await status.boundingBox(),
+    ]
+    expect(next!.x).toBeGreaterThanOrEqual(pending!.x)
   })
 
   it('each attempt of a delivery is shown once, also those of the same second', async () => {
