@@ -212,10 +212,9 @@ function Preview({
         <Section title="Preview">
           <p role="status">
             <strong>{plural(good.length, 'row')} can be listed</strong>
-            {bad.length > 0 && `, ${plural(bad.length, 'row has mistakes', 'rows have mistakes')}`}
             {warned.length > 0 &&
               `, ${plural(warned.length, 'of them has a warning', 'of them have warnings')}`}
-            .
+            {bad.length > 0 && `, ${plural(bad.length, 'row has mistakes', 'rows have mistakes')}`}.
           </p>
           {bad.length > 0 && (
             <RowList

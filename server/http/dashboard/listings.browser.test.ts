@@ -679,6 +679,18 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     ])
   })
 
+  it('the preview of an import counts the warnings among the rows that can be listed', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const rows = ['sv3-125,NM,EN,"1,50",1', 'sv3-125,NM,EN,free,1']
+    await chooseFile(page, ['card,condition,language,price,quantity', ...rows].join('\n'))
+    const counts = page.getByRole('status').filter({ hasText: 'can be listed' })
+    expect(await counts.textContent()).toBe(
+      '1 row can be listed, 1 of them has a warning, 1 row has mistakes.',
+    )
+  })
+
   it('failed rows of an import have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
     const { member } = await openShop()
     const page = await app.open('/dashboard/listings/import', { member })

@@ -306,6 +306,23 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('a long reference leaves the headers of the pick list whole', async () => {
+    const shop = await openShop(app)
+    const [card] = (await list(shop, cardItem())) as [number]
+    await shop.post('/tools/v1/listings/changes', {
+      payload: { items: [{ id: card, reference: 'R'.repeat(100) }] },
+    })
+    const { orderIds } = await buy(app, [[card, 1]])
+    const page = await app.open(
+      `/dashboard/api/orders/packing?orders=${orderIds[0]}&document=pick_list&paper=a6`,
+      { member: await app.member(shop.accountId), width: 320 },
+    )
+    await page.getByText('R'.repeat(100)).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    const headers = await page.getByRole('row').first().boundingBox()
+    expect(headers!.height).toBeLessThan(30)
+  })
+
   it.each([
     ['a4', 595, 842],
     ['a6', 298, 420],
