@@ -225,7 +225,8 @@ const PageLink = ({
   children: ReactNode
 }) =>
   isPossible ? (
-    <Link href={href} className="button secondary small">
+    // The links are below the rows: the window would show the end of the page that they lead to.
+    <Link href={href} className="button secondary small" onClick={() => scrollTo(0, 0)}>
       {children}
     </Link>
   ) : (

@@ -423,6 +423,15 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('31–35 of 35 listings').waitFor()
   })
 
+  it('Next shows the beginning of the next page of a list', async () => {
+    const { seller, member } = await openShop()
+    await list(seller, ...items(60))
+    const page = await app.open('/dashboard/listings', { member, width: 360 })
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('31–60 of 60 listings').waitFor()
+    expect(await page.evaluate('scrollY')).toBe(0)
+  })
+
   it('a page after the last one leads to the last one, also after its rows were deleted', async () => {
     const { seller, member } = await openShop()
     await list(seller, ...items(35))
