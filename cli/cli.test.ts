@@ -477,6 +477,31 @@ describe('accounts and profiles', () => {
     },
   )
 
+  it.skipIf(!hasScript)(
+    'the pick list shows the whole set and number of each card on a terminal',
+    async () => {
+      const shop = await openShop(app, LETTER)
+      await sellEach(app, shop, cardItem())
+      const [, line] = await onTerminal(66, 'orders pick', shop.key)
+      expect(line).toMatch(/Obsidian Flames 125 .*…/)
+    },
+  )
+
+  it.skipIf(!hasScript)(
+    'an order that cannot be shipped is an error, and no empty list',
+    async () => {
+      const shop = await openShop(app, LETTER)
+      const [order] = await sellEach(app, shop, cardItem())
+      await ship(shop, order!)
+      const lines = await onTerminal(80, `orders ship ${order} || true`, shop.key)
+      expect(lines).toEqual([expect.stringMatching(/^This order has nothing left to ship\./)])
+      const labels = await onTerminal(80, 'labels buy 9999999 || true', shop.key)
+      expect(labels).toEqual([
+        expect.stringMatching(/^(Label of order \d+\r)?There is no such order\./),
+      ])
+    },
+  )
+
   it.skipIf(!hasScript)('a slice of a thousand rows fits on a terminal', async () => {
     const shop = await openShop(app, LETTER)
     const orderIds = await sellEach(app, shop, ...Array(1_000).fill(cardItem()))
@@ -1100,7 +1125,7 @@ describe('orders', () => {
   it('the pick list names what to pick, and is written as a page to print', async () => {
     await sold()
     expect(await succeed('orders pick')).toMatch(
-      /^\d+\tObsidian Flames 125\tCharizard ex\tNM\tEN\t$/m,
+      /^Obsidian Flames 125\t\d+\tCharizard ex\tNM\tEN\t$/m,
     )
     await succeed('orders pick --html pick.html')
     expect(await readFile(file('pick.html'), 'utf8')).toMatch(/<html[\s\S]*Charizard ex/)

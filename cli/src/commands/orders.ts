@@ -10,7 +10,7 @@ import {
 } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { makeDirectory } from '../files.ts'
-import { type Column, endProgress, euros, plural, printable } from '../output.ts'
+import { type Column, endProgress, euros, type Output, plural, printable } from '../output.ts'
 import { agree } from '../questions.ts'
 import { CommandError, EXIT, openSession, requestOf, type Session } from '../session.ts'
 import { count, counts } from './catalog.ts'
@@ -27,9 +27,10 @@ const sliceColumns: Column<Order[]>[] = [
   ['SOLD', ([first]) => first!.created_at?.slice(0, 10)],
 ]
 
+/** The place of the card comes first, because a narrow terminal shortens the other columns. */
 const pickColumns: Column<PickLine>[] = [
-  ['QUANTITY', ({ quantity }) => quantity],
   ['SET AND NUMBER', ({ item }) => item.subtitle],
+  ['QUANTITY', ({ quantity }) => quantity],
   ['ITEM', ({ item }) => item.name],
   ['CONDITION', ({ item }) => item.condition],
   ['LANGUAGE', ({ item }) => item.language],
@@ -126,7 +127,7 @@ export function orderCommands(program: Command): void {
         const slice = await session.client.orders.ship(id, { trackingCode: tracking })
         return { orders: slice.orders, record: slice }
       })
-      session.out.records(shipped.records, [
+      shipped.print(session.out, [
         ['SLICE', ({ slice_key }) => slice_key],
         ['SHIPPED ROWS', ({ shipped_lines }) => shipped_lines],
       ])
@@ -180,7 +181,7 @@ export function orderCommands(program: Command): void {
         }
       } finally {
         // Also without a file: the labels are bought.
-        out.records(labels, [
+        bought.print(out, [
           ['ORDER', ({ order_id }) => order_id],
           ['STATUS', ({ status }) => status],
           ['FILE', ({ file }) => file],
@@ -229,10 +230,14 @@ async function save(url: string, directory: string, id: number): Promise<string>
 }
 
 /** Handles the slices of orders once each, even if several of their rows are named. */
-async function eachSlice<T>(
+async function eachSlice<T extends object>(
   ids: number[],
   handle: (id: number) => Promise<{ orders: { id: number }[]; record: T }>,
-): Promise<{ records: T[]; throwIfFailed(): void }> {
+): Promise<{
+  records: T[]
+  print(out: Output, columns: Column<T>[]): void
+  throwIfFailed(): void
+}> {
   const handled = new Set<number>()
   const records: T[] = []
   let failure: unknown
@@ -246,6 +251,11 @@ async function eachSlice<T>(
   })
   return {
     records,
+    print(out, columns) {
+      // If all were refused, their errors follow: there is no list that could be empty.
+      if (records.length > 0) out.records(records, columns)
+      else out.json(records)
+    },
     throwIfFailed() {
       if (failure !== undefined) throw failure
     },
