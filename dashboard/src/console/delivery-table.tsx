@@ -1,8 +1,8 @@
-import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { plural } from '../ui/format.ts'
 import { type Column, Table } from '../ui/table.tsx'
-import { notify, notifyFailure } from '../ui/toast.tsx'
+import { notify } from '../ui/toast.tsx'
+import { useAction } from '../ui/use-action.ts'
 import { DateTime } from '../ui/values.tsx'
 import { type Delivery, send, useMay } from './api.ts'
 import { SellerLink } from './seller-link.tsx'
@@ -75,25 +75,12 @@ const RESEND: Column<Delivery> = {
 }
 
 function ResendButton({ id }: { id: number }) {
-  const [isPending, setIsPending] = useState(false)
-  async function resend() {
-    setIsPending(true)
-    try {
-      await send(`deliveries/${id}/resend`)
-      notify(`Delivery ${id} is being sent again.`)
-    } catch (error) {
-      notifyFailure(error)
-    } finally {
-      setIsPending(false)
-    }
-  }
+  const resend = useAction(async () => {
+    await send(`deliveries/${id}/resend`)
+    notify(`Delivery ${id} is being sent again.`)
+  })
   return (
-    <Button
-      size="small"
-      isPending={isPending}
-      aria-label={`Resend delivery ${id}`}
-      onPress={resend}
-    >
+    <Button size="small" aria-label={`Resend delivery ${id}`} {...resend}>
       Resend
     </Button>
   )

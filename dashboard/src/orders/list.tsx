@@ -9,7 +9,7 @@ import { Filters, PeriodFilter, SearchFilter, useAddressWith, useFilters } from 
 import { plural } from '../ui/format.ts'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table, useSelection } from '../ui/table.tsx'
-import { notifyFailure } from '../ui/toast.tsx'
+import { useAction } from '../ui/use-action.ts'
 import { DateTime, Money } from '../ui/values.tsx'
 import { buyLabels, type LabelResult, listSlices, type SliceLine, type SliceList } from './api.ts'
 import { ItemPicture } from './item-picture.tsx'
@@ -139,21 +139,15 @@ export function OrderList() {
 function Slices({ list: { data, meta } }: { list: SliceList }) {
   const selection = useSelection(data.map(({ order_id }) => order_id))
   const [results, setResults] = useState<LabelResult[]>()
-  const [isBuying, setIsBuying] = useState(false)
   const queryClient = useQueryClient()
   const orders = data.map(({ order_id }) => order_id).filter((id) => selection.keys.has(id))
-
-  async function buy() {
-    setIsBuying(true)
+  const buy = useAction(async () => {
     try {
       setResults(await buyLabels(orders))
-    } catch (error) {
-      notifyFailure(error)
     } finally {
-      setIsBuying(false)
       void queryClient.invalidateQueries({ queryKey: ['orders'] })
     }
-  }
+  })
 
   return (
     <>
@@ -161,7 +155,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
         <section className="bulk-bar" aria-label="Selected orders">
           <p role="status">{plural(orders.length, 'order')} selected</p>
           <div className="page-actions">
-            <Button look="primary" isPending={isBuying} onPress={buy}>
+            <Button look="primary" {...buy}>
               Get labels
             </Button>
             <PrintMenu label="Print" orders={orders} />

@@ -5,7 +5,8 @@ import { Button, ExternalLink } from '../ui/button.tsx'
 import { Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
-import { notify, notifyFailure } from '../ui/toast.tsx'
+import { notify } from '../ui/toast.tsx'
+import { useAction } from '../ui/use-action.ts'
 import { changeShop, setHoliday } from './api.ts'
 
 export function ShopTab({ me: { account, shop_url: shopUrl } }: { me: Me }) {
@@ -71,18 +72,10 @@ export function ShopTab({ me: { account, shop_url: shopUrl } }: { me: Me }) {
 }
 
 function Holiday({ isOn }: { isOn: boolean }) {
-  const [isSaving, setIsSaving] = useState(false)
-  const change = async () => {
-    setIsSaving(true)
-    try {
-      await setHoliday(!isOn)
-      notify(isOn ? 'Your shop is open again.' : 'Your shop is on holiday.')
-    } catch (error) {
-      notifyFailure(error)
-    } finally {
-      setIsSaving(false)
-    }
-  }
+  const change = useAction(async () => {
+    await setHoliday(!isOn)
+    notify(isOn ? 'Your shop is open again.' : 'Your shop is on holiday.')
+  })
   return (
     <Section
       title="Holiday"
@@ -90,9 +83,7 @@ function Holiday({ isOn }: { isOn: boolean }) {
     >
       <p>{isOn ? 'Your shop is on holiday.' : 'Your shop is open.'}</p>
       <div className="form-actions">
-        <Button isPending={isSaving} onPress={change}>
-          {isOn ? 'End the holiday' : 'Begin a holiday'}
-        </Button>
+        <Button {...change}>{isOn ? 'End the holiday' : 'Begin a holiday'}</Button>
       </div>
     </Section>
   )

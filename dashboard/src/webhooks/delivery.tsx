@@ -1,11 +1,11 @@
-import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { notify, notifyFailure } from '../ui/toast.tsx'
+import { notify } from '../ui/toast.tsx'
+import { useAction } from '../ui/use-action.ts'
 import { DateTime, Missing } from '../ui/values.tsx'
 import {
   type DeliveryRecord,
@@ -103,20 +103,12 @@ function EndpointUrl({ endpoint }: { endpoint: EndpointRecord | undefined }) {
 }
 
 function Resend({ delivery }: { delivery: DeliveryRecord }) {
-  const [isPending, setIsPending] = useState(false)
-  async function send() {
-    setIsPending(true)
-    try {
-      await resend(delivery.id)
-      notify('The delivery is being sent again.')
-    } catch (error) {
-      notifyFailure(error)
-    } finally {
-      setIsPending(false)
-    }
-  }
+  const send = useAction(async () => {
+    await resend(delivery.id)
+    notify('The delivery is being sent again.')
+  })
   return (
-    <Button icon="refresh" isPending={isPending} onPress={send}>
+    <Button icon="refresh" {...send}>
       Resend
     </Button>
   )

@@ -11,7 +11,8 @@ import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Secret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { notify, notifyFailure } from '../ui/toast.tsx'
+import { notify } from '../ui/toast.tsx'
+import { useAction } from '../ui/use-action.ts'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
 import {
@@ -193,17 +194,10 @@ function EndpointCard({
 }
 
 function Disabled({ endpoint }: { endpoint: EndpointRecord }) {
-  const [isPending, setIsPending] = useState(false)
-  async function enable() {
-    setIsPending(true)
-    try {
-      await enableEndpoint(endpoint.id)
-      notify('The endpoint is active. You can resend the deliveries that it has missed.')
-    } catch (error) {
-      notifyFailure(error)
-      setIsPending(false)
-    }
-  }
+  const enable = useAction(async () => {
+    await enableEndpoint(endpoint.id)
+    notify('The endpoint is active. You can resend the deliveries that it has missed.')
+  })
   return (
     <Trouble tone="bad">
       <p>
@@ -214,7 +208,7 @@ function Disabled({ endpoint }: { endpoint: EndpointRecord }) {
       </p>
       {endpoint.failure_reason && <p>{endpoint.failure_reason}</p>}
       <p>
-        <Button size="small" isPending={isPending} onPress={enable}>
+        <Button size="small" {...enable}>
           Enable endpoint
         </Button>
       </p>

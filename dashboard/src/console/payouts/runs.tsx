@@ -7,7 +7,8 @@ import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { useFilters } from '../../ui/filters.tsx'
 import { formatMoney, plural } from '../../ui/format.ts'
 import type { Column } from '../../ui/table.tsx'
-import { notify, notifyFailure } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { useAction } from '../../ui/use-action.ts'
 import { DateTime, Money } from '../../ui/values.tsx'
 import { type PastRun, send, useList, useMay } from '../api.ts'
 import { RecordList } from '../record-list.tsx'
@@ -81,25 +82,11 @@ const FILE: Column<PastRun> = {
 
 /** Loads the file with the token, which a link would not send. */
 function FileButton({ run }: { run: number }) {
-  const [isPending, setIsPending] = useState(false)
-  async function save() {
-    setIsPending(true)
-    try {
-      saveFile(await getFile(`payout-runs/${run}/file`), `payouts-${run}.xml`)
-    } catch (error) {
-      notifyFailure(error)
-    } finally {
-      setIsPending(false)
-    }
-  }
+  const save = useAction(async () => {
+    saveFile(await getFile(`payout-runs/${run}/file`), `payouts-${run}.xml`)
+  })
   return (
-    <Button
-      size="small"
-      icon="download"
-      isPending={isPending}
-      aria-label={`Download the file of run ${run}`}
-      onPress={save}
-    >
+    <Button size="small" icon="download" aria-label={`Download the file of run ${run}`} {...save}>
       File
     </Button>
   )

@@ -1,9 +1,9 @@
-import { useState } from 'react'
 import { Button } from '../../ui/button.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { notify, notifyFailure } from '../../ui/toast.tsx'
+import { notify } from '../../ui/toast.tsx'
+import { useAction } from '../../ui/use-action.ts'
 import { DateTime } from '../../ui/values.tsx'
 import { type Endpoint, send, useMay, useRecord } from '../api.ts'
 import { StatusBadge } from '../statuses.tsx'
@@ -74,24 +74,12 @@ const enabling = (path: string): Column<Endpoint> => ({
 })
 
 function EnableButton({ id, path }: { id: number; path: string }) {
-  const [isPending, setIsPending] = useState(false)
-  async function enable() {
-    setIsPending(true)
-    try {
-      await send(`${path}/${id}/enable`)
-      notify(`Endpoint ${id} is active.`)
-    } catch (error) {
-      notifyFailure(error)
-      setIsPending(false)
-    }
-  }
+  const enable = useAction(async () => {
+    await send(`${path}/${id}/enable`)
+    notify(`Endpoint ${id} is active.`)
+  })
   return (
-    <Button
-      size="small"
-      isPending={isPending}
-      aria-label={`Enable endpoint ${id}`}
-      onPress={enable}
-    >
+    <Button size="small" aria-label={`Enable endpoint ${id}`} {...enable}>
       Enable
     </Button>
   )
