@@ -133,53 +133,71 @@ export const auditWrites =
         ? { request: route.config.auditRequest(body as never), ...data }
         : data
 
-    /** Writes the entry and commits, before the response is sent. */
-    const end = async (
-      { transaction, record, before, noteId, isRecorded, isPartial }: Audited,
+    /** Rolls a failed write back, or ends its note. */
+    const endFailed = async (
+      { transaction, record, before, noteId, isPartial }: Audited,
       request: FastifyRequest,
-      { statusCode }: FastifyReply,
-      payload: unknown,
+      statusCode: number,
     ): Promise<void> => {
-      if (isRecorded) return
-      const isRefused = statusCode >= 400
-      // The response to an import that broke off has the numbers of saved records in addition to the error.
-      const hasReport = isRefused && noteId !== undefined && hasData(payload)
-      if ((isRefused && !hasReport) || transaction?.isRepeated) {
-        const name = record?.name ?? null
-        const after = effectOf(request, { interrupted: true })
-        const partial = { ...by(request), record: name, before, after }
-        // After a server error, a part of the write may be done: its note becomes an entry later. The verb knows it after
-        // an error of the carrier.
-        const isUnknown = statusCode >= 500 && statusCode !== ERROR_TYPES.provider_error
-        if (noteId !== undefined && isUnknown) abandonAudit(noteId)
-        else if (noteId !== undefined) await endAudit(ctx, noteId, isPartial ? partial : undefined)
-        await (isRefused ? transaction?.rollBack() : transaction?.commit())
+      await transaction?.rollBack()
+      if (noteId === undefined) return
+      // After a server error, a part of the write may be done: its note becomes an entry later. The verb knows it after
+      // an error of the carrier.
+      if (statusCode >= 500 && statusCode !== ERROR_TYPES.provider_error) {
+        abandonAudit(noteId)
         return
       }
-      const tx = transaction?.tx ?? ctx
+      const after = effectOf(request, { interrupted: true })
+      const entry = { ...by(request), record: record?.name ?? null, before, after }
+      await endAudit(ctx, noteId, isPartial ? entry : undefined)
+    }
+
+    /** The entry of a write that has succeeded, or has at least reported its effect. */
+    const entryOf = async (
+      tx: Context,
+      { record, before }: Audited,
+      request: FastifyRequest,
+      statusCode: number,
+      payload: unknown,
+    ): Promise<NewAuditEntry> => {
       const data = dataOf(payload)
       // An invitation creates a member, although its status is 202: its e-mail is still to be sent.
       const isNew = statusCode === 201 || url.endsWith('/invitations')
       const created = isNew && data && 'id' in data ? (data as State) : undefined
-      try {
-        const state = created ?? (record ? await stateOf(tx, record) : data)
-        const after = mode === 'without state' ? null : state
-        // Without a parameter, a path of the dashboard is about the account, but can change others, such as listings.
-        const namesRecord = url.includes('/:') && !route.config?.auditRequest
-        const elsewhere = namesRecord ? null : effectOf(request, data)
-        const entry = {
-          ...by(request),
-          record: created ? nameOfNew(url, created) : (record?.name ?? null),
-          ...(created
-            ? { before: null, after }
-            : before && after
-              ? (differences(before, after) ?? { before: {}, after: elsewhere ?? {} })
-              : { before, after }),
+      const state = created ?? (record ? await stateOf(tx, record) : data)
+      const after = mode === 'without state' ? null : state
+      if (created) return { ...by(request), record: nameOfNew(url, created), before: null, after }
+      const name = record?.name ?? null
+      if (!before || !after) return { ...by(request), record: name, before, after }
+      // Without a parameter, a path of the dashboard is about the account, but can change others, such as listings.
+      const namesRecord = url.includes('/:') && !route.config?.auditRequest
+      const elsewhere = namesRecord ? null : effectOf(request, data)
+      const changes = differences(before, after) ?? { before: {}, after: elsewhere ?? {} }
+      return { ...by(request), record: name, ...changes }
+    }
+
+    /** Writes the entry and commits, before the response is sent. */
+    const end = async (
+      audited: Audited,
+      request: FastifyRequest,
+      { statusCode }: FastifyReply,
+      payload: unknown,
+    ): Promise<void> => {
+      const { transaction, noteId, isRecorded } = audited
+      if (isRecorded) return
+      const isRefused = statusCode >= 400
+      // The response to an import that broke off has the numbers of saved records in addition to the error.
+      const hasReport = isRefused && noteId !== undefined && hasData(payload)
+      if (isRefused && !hasReport) return endFailed(audited, request, statusCode)
+      if (!transaction?.isRepeated) {
+        const tx = transaction?.tx ?? ctx
+        try {
+          const entry = await entryOf(tx, audited, request, statusCode, payload)
+          await (noteId === undefined ? recordAudit(tx, entry) : endAudit(ctx, noteId, entry))
+        } catch (error) {
+          await transaction?.rollBack()
+          throw error
         }
-        await (noteId === undefined ? recordAudit(tx, entry) : endAudit(ctx, noteId, entry))
-      } catch (error) {
-        await transaction?.rollBack()
-        throw error
       }
       await transaction?.commit()
     }
