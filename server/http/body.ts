@@ -8,6 +8,12 @@ import { parseJson } from './parse-json.ts'
 /** Default limit of a body; a route can set its own. */
 export const BODY_LIMIT_BYTES = 256 * 1024
 
+/**
+ * Limit of a body with many listings. A hundred items of maximum size take about 2.4 MiB, a thousand changes with the
+ * longest descriptions in three-byte characters about 3.2 MiB.
+ */
+export const BULK_LIMIT_BYTES = 4 * 1024 * 1024
+
 /** Maximum nesting of a body. The deepest schema has three levels. */
 export const MAX_DEPTH = 32
 /** Maximum number of values in a body, at all levels. The largest valid body (a checkout) has about 6,000. */

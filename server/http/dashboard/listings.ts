@@ -14,6 +14,7 @@ import { removeListings } from '../../listings/remove-listings.ts'
 import { type ListingSearch, nextIds, searchListings } from '../../listings/search-listings.ts'
 import type { Service } from '../../service.ts'
 import { countWrites } from '../authenticate.ts'
+import { BULK_LIMIT_BYTES } from '../body.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
@@ -32,9 +33,6 @@ import { listingsCsv } from './listings-csv.ts'
 
 export type { CatalogItemRecord } from '../shapes/catalog-item.ts'
 export type { CheckedItemRecord } from '../shapes/checked-item.ts'
-
-/** A hundred items of maximum size take about 2.4 MiB. */
-const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000

@@ -1,13 +1,13 @@
 import type { FastifyPluginCallback } from 'fastify'
 import { methodNotAllowed } from '../../errors.ts'
 import type { Service } from '../../service.ts'
-import { BODY_LIMIT_BYTES } from '../body.ts'
+import { BODY_LIMIT_BYTES, BULK_LIMIT_BYTES } from '../body.ts'
 import { lazy } from '../lazy.ts'
 import { forbidCaching } from '../response-headers.ts'
 import type { ServerPath } from './admission.ts'
 
-/** A hundred items of maximum size take about 2.4 MiB. Calls without a token are small. */
-const LIMIT_BYTES = { '/mcp': BODY_LIMIT_BYTES, '/mcp/seller': 4 * 1024 * 1024 }
+/** Only a seller's calls list cards in bulk. */
+const LIMIT_BYTES = { '/mcp': BODY_LIMIT_BYTES, '/mcp/seller': BULK_LIMIT_BYTES }
 
 /** Real time for which a browser may cache the response to a preflight. */
 const PREFLIGHT_MAX_AGE_S = 600

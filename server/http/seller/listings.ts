@@ -4,6 +4,7 @@ import { centsFromEuros } from '../../cents.ts'
 import { changeListing, listListings, requireListing } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
+import { BULK_LIMIT_BYTES } from '../body.ts'
 import type { FastLane } from '../fast-lane.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
@@ -17,9 +18,6 @@ import { BulkCreate, BulkResultSchema, exampleBulkResult } from '../shapes/bulk-
 import { exampleListing, ListingPatch, ListingSchema, listingJson } from '../shapes/listing.ts'
 import { listingWriter } from '../shapes/listing-text.ts'
 import { type OwnRead, ownRead } from './own-reads.ts'
-
-/** A hundred items of maximum size take about 2.4 MiB. */
-const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
 const params = Type.Object({ listing: PathId('The listing’s id') })
 

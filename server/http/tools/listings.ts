@@ -5,6 +5,7 @@ import { findOwnListing, listOwnListings } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
 import { countWrites } from '../authenticate.ts'
+import { BULK_LIMIT_BYTES } from '../body.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
@@ -26,9 +27,6 @@ import {
   ListingDeletions,
 } from '../shapes/listing-batch.ts'
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
-
-/** A thousand changes with the longest descriptions in three-byte characters take about 3.2 MiB. */
-const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
 export const ownListingRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
