@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
+import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
 import { PathId } from '../schema.ts'
 import { accountExists } from './must-exist.ts'
@@ -8,9 +9,7 @@ import { accountExists } from './must-exist.ts'
 export const eventStreamRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    // A stream never ends by itself, so a shutdown has to end it.
-    const closing = new AbortController()
-    app.addHook('preClose', async () => closing.abort())
+    const closing = closingSignal(app)
 
     app.get(
       '/accounts/:id/events/stream',
@@ -32,7 +31,7 @@ export const eventStreamRoutes =
         reply.send(
           await openEventStream(ctx, request, reply, {
             accountId: request.params.id,
-            closing: closing.signal,
+            closing,
           }),
         ),
     )

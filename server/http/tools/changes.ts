@@ -16,6 +16,7 @@ import { findOwnListings } from '../../listings/own-listings.ts'
 import { findOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
+import { closingSignal } from '../closing.ts'
 import { OneOf, Text } from '../schema.ts'
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
 import { exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
@@ -45,9 +46,7 @@ export const changeRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
     const watch = watchChanges(ctx)
-    // A waiting request would delay the shutdown.
-    const closing = new AbortController()
-    app.addHook('preClose', async () => closing.abort())
+    const closing = closingSignal(app)
     const scope = Object.values(SCOPES)
 
     app.get(
@@ -100,7 +99,7 @@ A key with only one of the two scopes gets the changes of that kind. Units that 
         const gone = new AbortController()
         reply.raw.once('close', () => gone.abort())
         const ended = AbortSignal.any([
-          closing.signal,
+          closing,
           gone.signal,
           AbortSignal.timeout(1000 * (query.wait ?? 0)),
         ])

@@ -16,6 +16,7 @@ import {
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
+import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
 import { sendJson } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
@@ -189,9 +190,7 @@ const MAX_STREAMS = 5
 export const ownEventRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    // A stream never ends by itself, so a shutdown has to end it.
-    const closing = new AbortController()
-    app.addHook('preClose', async () => closing.abort())
+    const closing = closingSignal(app)
     const streams = new Map<number, number>()
 
     app.get(
@@ -225,7 +224,7 @@ export const ownEventRoutes =
         })
         const stream = await openEventStream(ctx, request, reply, {
           accountId,
-          closing: closing.signal,
+          closing,
           mayContinue: async () => !(await refusalMeanwhile(ctx, request, SCOPE)),
         })
         return reply.send(stream)
