@@ -5,7 +5,7 @@ import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
 import { DateTime } from '../ui/values.tsx'
 import { type Delivery, send, useMay } from './api.ts'
-import { SellerLink } from './seller-link.tsx'
+import { SELLER } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
 
 /** Webhook deliveries with a button that sends one again. */
@@ -34,11 +34,7 @@ const COLUMNS: Column<Delivery>[] = [
     ),
   },
   { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  {
-    key: 'account',
-    header: 'Seller',
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
+  SELLER,
   {
     key: 'endpoint',
     header: 'Endpoint',

@@ -6,7 +6,7 @@ import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type Dispute, useList } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
-import { SellerLink } from './seller-link.tsx'
+import { SELLER } from './seller-link.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
 const STATES: Dispute['state'][] = ['open', 'answered', 'resolved']
@@ -102,9 +102,3 @@ export const DISPUTE_COLUMNS: Column<Dispute>[] = [
   { key: 'opened', header: 'Opened', cell: ({ opened_at }) => <DateTime at={opened_at} /> },
   { key: 'answer', header: 'Answer by', cell: ({ answer_by }) => <DateTime at={answer_by} /> },
 ]
-
-const SELLER: Column<Dispute> = {
-  key: 'seller',
-  header: 'Seller',
-  cell: ({ account_id }) => <SellerLink id={account_id} />,
-}

@@ -11,8 +11,8 @@ import { type Listing, send, useList, useMay } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
-import { SellerLink } from './seller-link.tsx'
-import { optionsOf, StatusBadge } from './statuses.tsx'
+import { SELLER } from './seller-link.tsx'
+import { optionsOf, ReasonedStatus } from './statuses.tsx'
 
 export default function ListingsPage() {
   const { filters, setFilters, isFiltered, clearFilters } = useFilters({
@@ -88,19 +88,12 @@ const COLUMNS: Column<Listing>[] = [
       </>
     ),
   },
-  {
-    key: 'seller',
-    header: 'Seller',
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
+  SELLER,
   {
     key: 'status',
     header: 'Status',
-    cell: ({ status, removed_because: reason }) => (
-      <div>
-        <StatusBadge status={status} />
-        {reason && <p className="help">{reason}</p>}
-      </div>
+    cell: ({ status, removed_because }) => (
+      <ReasonedStatus status={status} reason={removed_because} />
     ),
   },
   { key: 'changed', header: 'Changed', cell: ({ updated_at }) => <DateTime at={updated_at} /> },

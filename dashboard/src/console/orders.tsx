@@ -10,7 +10,7 @@ import { type Order, useMay, useOrders } from './api.ts'
 import { Disputes } from './disputes.tsx'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
-import { SellerLink } from './seller-link.tsx'
+import { SELLER } from './seller-link.tsx'
 import { SlicePage } from './slice.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
 
@@ -75,11 +75,7 @@ const COLUMNS: Column<Order>[] = [
       </div>
     ),
   },
-  {
-    key: 'seller',
-    header: 'Seller',
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
+  SELLER,
   { key: 'sold', header: 'Sold', cell: ({ created_at }) => <DateTime at={created_at} /> },
   { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
   { key: 'units', header: 'Units', align: 'end', cell: ({ quantity }) => quantity },

@@ -9,8 +9,8 @@ import { DateTime, Missing } from '../ui/values.tsx'
 import { type PayoutSetup, send, useList, useMay } from './api.ts'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
-import { SellerLink } from './seller-link.tsx'
-import { optionsOf, StatusBadge } from './statuses.tsx'
+import { SELLER } from './seller-link.tsx'
+import { optionsOf, ReasonedStatus } from './statuses.tsx'
 
 const STATES: PayoutSetup['state'][] = ['submitted', 'verified', 'rejected']
 
@@ -47,21 +47,11 @@ export function PayoutSetups() {
 }
 
 const COLUMNS: Column<PayoutSetup>[] = [
-  {
-    key: 'seller',
-    header: 'Seller',
-    isRowHeader: true,
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
+  { ...SELLER, isRowHeader: true },
   {
     key: 'state',
     header: 'State',
-    cell: ({ state, reason }) => (
-      <div>
-        <StatusBadge status={state} />
-        {reason && <p className="help">{reason}</p>}
-      </div>
-    ),
+    cell: ({ state, reason }) => <ReasonedStatus status={state} reason={reason} />,
   },
   { key: 'holder', header: 'Holder', cell: ({ holder }) => holder ?? <Missing /> },
   {

@@ -11,7 +11,7 @@ import { type Review, sendDelete, useList, useMay } from './api.ts'
 import { AccountFilter, NumberFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
-import { SellerLink } from './seller-link.tsx'
+import { SELLER } from './seller-link.tsx'
 import { optionsOf } from './statuses.tsx'
 
 export default function ReviewsPage() {
@@ -89,11 +89,7 @@ const COLUMNS: Column<Review>[] = [
     header: 'Order',
     cell: ({ order_id, slice_key }) => <Link href={`/orders/${slice_key}`}>{order_id}</Link>,
   },
-  {
-    key: 'seller',
-    header: 'Seller',
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
+  SELLER,
   { key: 'written', header: 'Written', cell: ({ created_at }) => <DateTime at={created_at} /> },
   {
     key: 'removed',

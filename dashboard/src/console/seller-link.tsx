@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { get } from '../client.ts'
+import type { Column } from '../ui/table.tsx'
 import { type Account, useMay } from './api.ts'
 
 /** A seller in a list: the shop's name, linked to its page, above the account's number. */
@@ -14,6 +15,13 @@ export function SellerLink({ id }: { id: number }) {
       {name && <p className="help">{id}</p>}
     </div>
   )
+}
+
+/** The column of the seller in a list of records of all sellers. */
+export const SELLER: Column<{ account_id: number }> = {
+  key: 'seller',
+  header: 'Seller',
+  cell: ({ account_id }) => <SellerLink id={account_id} />,
 }
 
 /** A seller in a sentence: Kanto Cards (12). */

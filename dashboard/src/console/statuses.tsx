@@ -54,6 +54,14 @@ export const StatusBadge = ({ status }: { status: Status }) => (
   <Badge tone={TONES[status]}>{status}</Badge>
 )
 
+/** A status, with the reason below it if there is one. */
+export const ReasonedStatus = ({ status, reason }: { status: Status; reason: string | null }) => (
+  <div>
+    <StatusBadge status={status} />
+    {reason && <p className="help">{reason}</p>}
+  </div>
+)
+
 /** The options of a filter: all, or one of the API's values. */
 export const optionsOf = (values: readonly string[]) => [
   { value: '', label: 'All' },

@@ -12,8 +12,8 @@ import { type Payout, send, useList, useMay } from '../api.ts'
 import { AccountFilter } from '../filters.tsx'
 import { ReasonDialog } from '../reason-dialog.tsx'
 import { RecordList } from '../record-list.tsx'
-import { SellerLink, SellerName } from '../seller-link.tsx'
-import { optionsOf, StatusBadge } from '../statuses.tsx'
+import { SELLER, SellerName } from '../seller-link.tsx'
+import { optionsOf, ReasonedStatus } from '../statuses.tsx'
 
 const STATES: Payout['state'][] = ['due', 'held', 'sent', 'paid', 'failed']
 
@@ -157,20 +157,11 @@ const COLUMNS: Column<Payout>[] = [
       </>
     ),
   },
-  {
-    key: 'seller',
-    header: 'Seller',
-    cell: ({ account_id }) => <SellerLink id={account_id} />,
-  },
+  SELLER,
   {
     key: 'state',
     header: 'State',
-    cell: ({ state, reason }) => (
-      <div>
-        <StatusBadge status={state} />
-        {reason && <p className="help">{reason}</p>}
-      </div>
-    ),
+    cell: ({ state, reason }) => <ReasonedStatus status={state} reason={reason} />,
   },
   { key: 'created', header: 'Created', cell: ({ created_at }) => <DateTime at={created_at} /> },
   { key: 'sent', header: 'Sent', cell: ({ sent_at }) => <DateTime at={sent_at} /> },
