@@ -19,14 +19,11 @@ import { pruneOAuth } from './oauth/grants.ts'
 import { cancelOverdue } from './orders/cancel-overdue.ts'
 import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
+import { HOURS, MINUTES, SECONDS } from './time/units.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 import { countDeliveries } from './webhooks/delivery-counts.ts'
 import { skipUnwanted } from './webhooks/delivery-queue.ts'
 import { beginPartitions } from './webhooks/partitions.ts'
-
-const SECONDS = 1000
-const MINUTES = 60 * SECONDS
-const HOURS = 60 * MINUTES
 
 type ScheduleContext = Context & { metrics: Metrics; offers: OfferModel; files: FileStore }
 

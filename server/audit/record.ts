@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { deleteSome, inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import { DAYS } from '../time/units.ts'
 import { withoutSecrets } from './secrets.ts'
 
 /** An action of staff, a member or the back end. */
@@ -130,11 +131,9 @@ function stored(state: object | null | undefined): string | null {
   return json.length <= MAX_STATE_LENGTH ? json : '{"omitted": "larger than 32 KiB"}'
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000
-
 /** Deletes entries older than `AUDIT_RETENTION_DAYS`. */
 export async function pruneAudit({ config, now, begin }: Context): Promise<void> {
-  const before = new Date(now().getTime() - config.auditRetentionDays * DAY_MS)
+  const before = new Date(now().getTime() - config.auditRetentionDays * DAYS)
   await inBatches((max) =>
     begin(async (db) => {
       await db`select set_config('cardstall.prunes_audit_entries', 'on', true)`

@@ -13,6 +13,7 @@ import { type AnyShipment, shipmentsOf } from '../shipping/all-shipments.ts'
 import { labelPath } from '../shipping/label.ts'
 import { ERASED_LABEL } from '../shipping/shipments.ts'
 import type { Address } from '../text/address.ts'
+import { DAYS } from '../time/units.ts'
 
 /** Numbers of records that lost their personal data. */
 export type Erased = {
@@ -28,7 +29,6 @@ export type Erased = {
 
 /** Checkouts that one transaction erases. */
 const BATCH = 200
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails
@@ -63,7 +63,7 @@ export async function eraseBuyer(
 export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promise<void> {
   const days = ctx.config.buyerDataDays
   if (days === 0) return
-  const before = new Date(ctx.now().getTime() - days * DAY_MS)
+  const before = new Date(ctx.now().getTime() - days * DAYS)
   for (let last = 0, isMore = true; isMore; ) {
     const found = await ctx.db<{ id: number }[]>`
       select id

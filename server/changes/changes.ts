@@ -3,6 +3,7 @@ import { deleteInBatches } from '../database/batches.ts'
 import type { Db } from '../database/sql.ts'
 import { cursorExpired, serviceUnavailable, validationError } from '../errors.ts'
 import { realTime } from '../time/real-time.ts'
+import { DAYS } from '../time/units.ts'
 import { waitUntil } from '../time/wait-until.ts'
 
 /**
@@ -34,10 +35,9 @@ export type Cursor = Position & {
 
 /** Changes that one page reads. */
 export const MAX_CHANGES = 100
-const DAY_MS = 24 * 60 * 60 * 1000
-const CURSOR_LIFETIME_MS = 30 * DAY_MS
+const CURSOR_LIFETIME_MS = 30 * DAYS
 /** `read_at` is at most this old, so that reading seldom writes. */
-const READ_AT_PRECISION_MS = DAY_MS
+const READ_AT_PRECISION_MS = 1 * DAYS
 const REGISTRATION_LIFETIME_MS = CURSOR_LIFETIME_MS + READ_AT_PRECISION_MS
 /** Writes end within 10 s (database/time-limit.ts), but other databases of the same server share the transaction ids. */
 const MAX_WAIT_FOR_WRITERS_MS = 8_000

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
+import { HOURS } from '../time/units.ts'
 import { type AdvisoryLock, withAdvisoryLock } from './advisory-lock.ts'
 import type { Sql } from './sql.ts'
 import { transactionsOn } from './transactions.ts'
@@ -13,7 +14,7 @@ const OLDEST_SERVER = 15
  * A statement without a response for this long fails. It covers an index on the largest table, and is far above the limit
  * of other statements: with that, a large database could never be migrated.
  */
-const STATEMENT_TIMEOUT_MS = 6 * 60 * 60 * 1000
+const STATEMENT_TIMEOUT_MS = 6 * HOURS
 
 /**
  * Applies the pending migrations in order, each in its own transaction. If several processes start at the same time,

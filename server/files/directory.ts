@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { randomText } from '../crypto/random-text.ts'
 import { StartError } from '../start-error.ts'
 import { realTime } from '../time/real-time.ts'
+import { HOURS } from '../time/units.ts'
 import type { FileStore } from './file-store.ts'
 import { makeDirectory } from './make-directory.ts'
 
@@ -13,7 +14,7 @@ const UNFINISHED = '.unfinished'
 /** The folders that a store creates. Everything else in the directory isn't ours. */
 export const STORED_DIRECTORIES = ['photos', 'labels', UNFINISHED]
 /** No write takes this long: a killed process left an older file behind. */
-const ABANDONED_AFTER_MS = 60 * 60 * 1000
+const ABANDONED_AFTER_MS = 1 * HOURS
 
 /**
  * Stores files in a directory. A missing one is created with access for its owner only.

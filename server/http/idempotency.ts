@@ -4,6 +4,7 @@ import { sealText, unsealText } from '../crypto/sealed.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { validationError } from '../errors.ts'
+import { HOURS } from '../time/units.ts'
 import { noteRepeated } from './request-transaction.ts'
 
 /** The identity of a request. Two requests with the same caller, operation and key are one. */
@@ -26,7 +27,7 @@ export type Repeatable = {
 export type StoredResponse = { status: number; body: string; repeated: boolean }
 
 /** Lifetime of a stored response. */
-const TTL_MS = 24 * 60 * 60 * 1000
+const TTL_MS = 24 * HOURS
 
 /**
  * Does the work at most once per Idempotency-Key. One transaction writes its effect and its response, so a failed request

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { randomText } from '../crypto/random-text.ts'
+import { HOURS } from '../time/units.ts'
 
 /** Format of a key (§5.2): `svc_live_` and 40 random characters. */
 const LEAD = 'svc_live_'
@@ -8,7 +9,7 @@ const SHOWN_CHARACTERS = 4
 const FORMAT = new RegExp(`^${LEAD}[A-Za-z0-9]{${RANDOM_CHARACTERS}}$`)
 
 /** Time in which the previous secret remains valid after a rotation (§5.3). */
-export const ROTATION_GRACE_MS = 24 * 60 * 60 * 1000
+export const ROTATION_GRACE_MS = 24 * HOURS
 
 /** Generates a secret. It is long and random, so a single fast hash is enough for storing it. */
 export const generateKey = () => LEAD + randomText(RANDOM_CHARACTERS)

@@ -1,4 +1,5 @@
 import type { Mailbox } from '../text/mailbox.ts'
+import { HOURS, MINUTES } from '../time/units.ts'
 
 /** A plain-text e-mail to one recipient. */
 export type NewMail = {
@@ -25,9 +26,6 @@ export const MAIL_STATUSES = ['waiting', 'sent', 'captured', 'logged', 'failed']
 export type MailStatus = (typeof MAIL_STATUSES)[number]
 
 export const MAX_ATTEMPTS = 5
-
-const MINUTES = 60 * 1000
-const HOURS = 60 * MINUTES
 
 /** Backoff: the delay after the first failed attempt, the second, … */
 const DELAYS_MS = [1 * MINUTES, 10 * MINUTES, 1 * HOURS, 6 * HOURS]

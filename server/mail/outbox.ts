@@ -4,6 +4,7 @@ import { deleteInBatches } from '../database/batches.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
+import { DAYS } from '../time/units.ts'
 import {
   type ClaimedMail,
   delayAfter,
@@ -17,7 +18,7 @@ import {
 
 /** Lease of a claim: twice the longest attempt (smtp.ts). */
 const LEASE_SECONDS = 120
-const RETENTION_MS = 30 * 24 * 60 * 60 * 1000
+const RETENTION_MS = 30 * DAYS
 
 /**
  * Writes e-mails to the outbox, inside the transaction of their cause. The mail worker sends them at least once

@@ -9,6 +9,7 @@ import type { Db } from '../database/sql.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { parseIban } from '../text/iban.ts'
+import { HOURS } from '../time/units.ts'
 import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
 
 /** `verified` is the account's `payout_verified`; the other states follow from the setup. */
@@ -33,9 +34,9 @@ export type PayoutSetup = {
   unconfirmedUntil: Date | null
 }
 
-const CONFIRM_MS = 24 * 60 * 60 * 1000
+const CONFIRM_MS = 24 * HOURS
 /** Time in which a seller can notice that somebody else has changed the bank account. */
-const HOLD_MS = 48 * 60 * 60 * 1000
+const HOLD_MS = 48 * HOURS
 
 /** The setup of an account that exists. */
 export async function getSetup(ctx: Context, accountId: number): Promise<PayoutSetup> {

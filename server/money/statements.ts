@@ -3,6 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { runningTransactionsEnded } from '../database/running-transactions.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
+import { DAYS } from '../time/units.ts'
 
 /** A seller's month in cents: opening balance + gross − commission + shipping − refunds − payout = closing balance. */
 export type Statement = {
@@ -163,7 +164,6 @@ const invoiceNumber = (month: string, number: number) =>
 const ISSUE_AFTER_MS = 5 * 60_000
 /** Longer than a transaction that writes. */
 const MAX_WAIT_MS = 12_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Issues the fee invoices of all months that have ended: one for each seller with commission, numbered from 1 in each
@@ -213,14 +213,14 @@ type MonthSums = { commissionCents: number; balanceCents: number }
 async function sumsOf(db: Db, month: Date): Promise<Map<number, MonthSums>> {
   const sums = new Map<number, MonthSums>()
   const end = monthAfter(month)
-  for (let day = month; day < end; day = new Date(day.getTime() + DAY_MS)) {
+  for (let day = month; day < end; day = new Date(day.getTime() + 1 * DAYS)) {
     const rows = await db<(MonthSums & { accountId: number })[]>`
       select
         p.account_id as "accountId",
         ${commissionOf(db)}::bigint as "commissionCents",
         sum(p.seller_cents)::bigint as "balanceCents"
       from postings p
-      where p.created_at >= ${day} and p.created_at < ${new Date(day.getTime() + DAY_MS)}
+      where p.created_at >= ${day} and p.created_at < ${new Date(day.getTime() + 1 * DAYS)}
       group by p.account_id
     `
     for (const { accountId, commissionCents, balanceCents } of rows) {

@@ -3,12 +3,12 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { ApiError, conflict } from '../errors.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { DAYS } from '../time/units.ts'
 import { type Announced, cancelAnnouncedEmail } from './emails.ts'
 import { cancel, changeOrder, type OrderContext, requireNoPurchase } from './transitions.ts'
 
-const DAYS_MS = 24 * 60 * 60 * 1000
 /** The seller gets an e-mail this long before the cancellation. */
-const NOTICE_MS = 3 * DAYS_MS
+const NOTICE_MS = 3 * DAYS
 const BATCH_SLICES = 200
 /** Rows that one run cancels; the next run takes the rest. */
 const MAX_ROWS = 5_000
@@ -154,7 +154,7 @@ const oldPendingRows = (db: Db, ctx: Pick<Context, 'config'>, moment: Date) => d
     where
       account_id = a.id
       and status = 'pending'
-      and created_at <= ${new Date(moment.getTime() - Math.min(...limitsOf(ctx)) * DAYS_MS)}
+      and created_at <= ${new Date(moment.getTime() - Math.min(...limitsOf(ctx)) * DAYS)}
   ) o
   ${deadline(db, ctx)}
 `

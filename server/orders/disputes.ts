@@ -5,6 +5,7 @@ import type { Db } from '../database/sql.ts'
 import type { DisputeReason } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { DAYS } from '../time/units.ts'
 import { type Dispute, type DisputeState, endDispute, type Resolution } from './dispute.ts'
 import {
   disputeAnsweredEmails,
@@ -18,7 +19,7 @@ import { getOrder, refuseErasedBuyer, sliceIdOf } from './orders.ts'
 import { applyRefund } from './refund.ts'
 import { cancel, changeOrder, type OrderContext } from './transitions.ts'
 
-const ANSWER_WITHIN_MS = 5 * 24 * 60 * 60 * 1000
+const ANSWER_WITHIN_MS = 5 * DAYS
 
 /**
  * Opens a dispute: the buyer reports a problem with a row. The seller gets an e-mail and has five days to answer.

@@ -1,12 +1,12 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { DAYS } from '../time/units.ts'
 import { labelUnusedEmail, setupMissingEmail } from './emails.ts'
 
-const DAYS_MS = 24 * 60 * 60 * 1000
-const LABEL_UNUSED_MS = 3 * DAYS_MS
+const LABEL_UNUSED_MS = 3 * DAYS
 /** A seller without a payout setup is reminded again after this time, while orders wait. */
-const SETUP_AGAIN_MS = 7 * DAYS_MS
+const SETUP_AGAIN_MS = 7 * DAYS
 const BATCH = 200
 
 /**

@@ -10,6 +10,7 @@ import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { postCancellation, refundedShipping } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
+import { DAYS } from '../time/units.ts'
 import { endDispute } from './dispute.ts'
 import { emailsAbout, type Parties, partiesOf, receivedEmail } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
@@ -26,7 +27,7 @@ import { getOrder } from './orders.ts'
 export type OrderContext = Context & { metrics: Metrics }
 
 /** A shipped row that the buyer hasn't disputed for this long counts as received. */
-const AUTO_RECEIVE_MS = 14 * 24 * 60 * 60 * 1000
+const AUTO_RECEIVE_MS = 14 * DAYS
 const BATCH_ROWS = 500
 
 /**

@@ -1,3 +1,5 @@
+import { MINUTES } from '../time/units.ts'
+
 /** `stored`: attached to its listing. `failed`: permanently. */
 export const PHOTO_STATUSES = ['waiting', 'stored', 'failed'] as const
 export type PhotoStatus = (typeof PHOTO_STATUSES)[number]
@@ -18,8 +20,6 @@ export type Photo = {
 }
 
 export const MAX_ATTEMPTS = 3
-
-const MINUTES = 60 * 1000
 
 /** Backoff: the delay after the first failed attempt and the second. */
 const DELAYS_MS = [1 * MINUTES, 10 * MINUTES]

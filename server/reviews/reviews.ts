@@ -8,10 +8,11 @@ import { sendMail } from '../mail/outbox.ts'
 import { partiesOf } from '../orders/emails.ts'
 import { lockSlice } from '../orders/locks.ts'
 import { getOrder, refuseErasedBuyer } from '../orders/orders.ts'
+import { DAYS } from '../time/units.ts'
 import { newReviewEmail } from './emails.ts'
 import { type Review, reviewNotFound } from './review.ts'
 
-const CHANGEABLE_MS = 30 * 24 * 60 * 60 * 1000
+const CHANGEABLE_MS = 30 * DAYS
 
 /**
  * Adds the buyer's review of the slice that an order row belongs to. A slice gets one review, even if that is removed.

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { validationError } from '../errors.ts'
 import { startOfDay } from '../time/start-of-day.ts'
+import { DAYS } from '../time/units.ts'
 
 /** A day of the shop's time zone, in whole cents. */
 export type SalesDay = {
@@ -18,7 +19,6 @@ export type SalesDay = {
 
 export type Sales = { days: SalesDay[]; total: Omit<SalesDay, 'date'> }
 
-const DAY_MS = 24 * 60 * 60 * 1000
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 /** PostgreSQL needs another notation for earlier days. */
@@ -38,13 +38,13 @@ export async function salesOf(
 ): Promise<Sales> {
   const to = period.to ?? dateIn(timeZone, now())
   const toMs = midnightOf(to, 'to')
-  const from = period.from ?? dateOf(Math.max(toMs - (DEFAULT_DAYS - 1) * DAY_MS, EARLIEST_MS))
-  const days = (toMs - midnightOf(from, 'from')) / DAY_MS + 1
+  const from = period.from ?? dateOf(Math.max(toMs - (DEFAULT_DAYS - 1) * DAYS, EARLIEST_MS))
+  const days = (toMs - midnightOf(from, 'from')) / DAYS + 1
   if (days < 1) throw validationError({ to: ['The to field must not be before the from field.'] })
   if (days > MAX_DAYS) {
     throw validationError({ from: [`The period must not be longer than ${MAX_DAYS} days.`] })
   }
-  const dates = Array.from({ length: days }, (_, day) => dateOf(toMs - (days - 1 - day) * DAY_MS))
+  const dates = Array.from({ length: days }, (_, day) => dateOf(toMs - (days - 1 - day) * DAYS))
   // Computed here, because PostgreSQL doesn't know every zone of the runtime.
   const starts = dates.map((date) => startOfDay(date, timeZone).toISOString())
   const end = startOfDay(to, timeZone, 1)

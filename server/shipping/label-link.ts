@@ -2,6 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { deriveKey } from '../crypto/derived-key.ts'
 import { authorizationError } from '../errors.ts'
+import { DAYS } from '../time/units.ts'
 
 /**
  * A link to a label gives access to the PDF without a key, until it expires. One signature covers the path, the expiry
@@ -9,7 +10,7 @@ import { authorizationError } from '../errors.ts'
  */
 
 /** Lifetime of a link (§4.13). */
-const VALID_MS = 5 * 24 * 60 * 60 * 1000
+const VALID_MS = 5 * DAYS
 
 /** The stored part of a link. The label's name and the secret key give the rest. */
 export type Link = { nonce: string; expiresAt: Date }

@@ -1,7 +1,6 @@
-/** When the carrier is polled for pending labels and tracking codes. */
+import { HOURS, MINUTES } from '../time/units.ts'
 
-const MINUTES = 60 * 1000
-const HOURS = 60 * MINUTES
+/** When the carrier is polled for pending labels and tracking codes. */
 
 /** Backoff: the delay before the first poll, the second, … */
 const FIRST_DELAYS_MS = [1 * MINUTES, 5 * MINUTES, 15 * MINUTES, 60 * MINUTES]

@@ -6,13 +6,12 @@ import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { afterFirstCommit, conflict } from '../errors.ts'
 import { endOfSecond, storableTime } from '../time/storable-time.ts'
+import { DAYS } from '../time/units.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
 import { dropPartitions, isKept } from './partitions.ts'
-
-const DAYS = 24 * 60 * 60 * 1000
 
 /**
  * Requests an immediate attempt in addition to the schedule.

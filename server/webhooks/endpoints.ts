@@ -4,11 +4,12 @@ import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 import { conflict, validationError } from '../errors.ts'
 import { withdrawNotice } from '../notices/notices.ts'
+import { HOURS } from '../time/units.ts'
 import { MAX_SKIPPED, skipPending } from './delivery-queue.ts'
 import { type Endpoint, endpointNotFound, MAX_ENDPOINTS } from './endpoint.ts'
 import { generateSecret, seal } from './secret.ts'
 
-const PREVIOUS_SECRET_MS = 24 * 60 * 60 * 1000
+const PREVIOUS_SECRET_MS = 24 * HOURS
 
 /** An endpoint and its signing secret, which is shown only once. */
 export type NewEndpoint = { endpoint: Endpoint; secret: string }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
+import { DAYS } from '../time/units.ts'
 import { hideDeliveries } from './delivery-counts.ts'
 
 /**
@@ -11,7 +12,6 @@ import { hideDeliveries } from './delivery-counts.ts'
 const TABLES = ['events', 'deliveries'] as const
 type Table = (typeof TABLES)[number]
 
-const DAYS = 24 * 60 * 60 * 1000
 /** Rows are stored longer than they are shown by at most the retention divided by this. */
 const PARTITIONS_PER_RETENTION = 5
 /** Ids of a partition. The next one begins when half of them are used, so that the last partition gets no rows. */

@@ -1,8 +1,7 @@
+import { HOURS, MINUTES } from '../time/units.ts'
+
 /** Attempts at a delivery, not counting resends (§6.6.2). */
 export const MAX_TRIES = 5
-
-const MINUTES = 60 * 1000
-const HOURS = 60 * MINUTES
 
 /** The delays of the retries, from the first attempt. */
 const OFFSETS_MS = [1 * MINUTES, 10 * MINUTES, 1 * HOURS, 6 * HOURS]
