@@ -4,7 +4,7 @@ import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import type { Listing } from './listing.ts'
-import { listingNotFound } from './listings.ts'
+import { listingNotFound, storedColumns } from './listings.ts'
 
 /** The status of a listing, deleted and taken down ones included. */
 export type AnyStatus = ListingStatus | 'removed'
@@ -115,22 +115,8 @@ export async function getAnyListing({ db }: Pick<Context, 'db'>, id: number): Pr
 }
 
 const columns = (db: Db) => db`
-  id,
   account_id as "accountId",
-  card_id as "cardId",
-  product_slug as "productSlug",
-  price_cents as "priceCents",
-  quantity,
-  condition,
-  language,
-  printing,
-  grading_company as "gradingCompany",
-  grading_grade as "gradingGrade",
-  description,
-  photos,
-  status,
   reference,
   removed_because as "removedBecause",
-  created_at as "createdAt",
-  updated_at as "updatedAt"
+  ${storedColumns(db)}
 `

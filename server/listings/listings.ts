@@ -440,7 +440,8 @@ export const listingNotFound = () => notFound('There is no such listing.')
 /** The columns of a Listing. */
 const columns = (db: Db, now: Date) => db`${storedColumns(db)}, ${reserved(db, now)} as reserved`
 
-const storedColumns = (db: Db) => db`
+/** The columns of a Listing that the table has. */
+export const storedColumns = (db: Db) => db`
   id,
   card_id as "cardId",
   product_slug as "productSlug",
