@@ -139,7 +139,7 @@ const CHECKS: Check[] = [
     `,
   },
   {
-    rule: 'The audit log has one entry for each payout run, failed payout, dispute and review, and none besides',
+    rule: 'The audit log has one entry for each payout run, failed payout, dispute and review, and no others',
     find: (db) => db`
       select action, entries, facts
       from (

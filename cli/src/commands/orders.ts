@@ -262,7 +262,7 @@ async function eachSlice<T extends object>(
   }
 }
 
-/** Handles records one by one. A refused one does not stop the others; the exit code tells. */
+/** Handles records one by one. A refused one does not stop the others; the exit code says that there was one. */
 export async function each(ids: number[], handle: (id: number) => Promise<void>): Promise<void> {
   let failed = 0
   for (const id of ids) {

@@ -165,7 +165,7 @@ export function webhookCommands(program: Command): void {
       ) => {
         const body = await buffer(process.stdin)
         const headers = { 'x-service-timestamp': timestamp, 'x-service-signature': signature }
-        // An old delivery that somebody examines by hand is genuine all the same.
+        // A delivery that a person examines by hand may be old, and is genuine nevertheless.
         const event = await verify(body, headers, secret, { toleranceSeconds: Infinity }).catch(
           (error) => {
             if (error instanceof SyntaxError) return null

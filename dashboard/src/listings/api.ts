@@ -77,7 +77,7 @@ const RETRY_MS = 2_000
  * Repeats a call until the service has answered: after the time that it asks for if the limit of writes is used up, and
  * after a moment if the connection is lost. The call must carry an idempotency key, or change nothing.
  *
- * @param waiting is told the seconds of each wait
+ * @param waiting called with the seconds of each wait
  */
 export async function untilAnswered<T>(
   call: () => Promise<T>,

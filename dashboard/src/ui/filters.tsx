@@ -5,7 +5,7 @@ import { Icon } from './icons.tsx'
 
 const TYPING_MS = 300
 
-/** Tells the search texts that the filters are being cleared, also those that have not taken effect yet. */
+/** Notifies the search texts, also those that have not taken effect yet, that the filters are cleared. */
 const clearing = new EventTarget()
 
 /** Parameters that say which part of a list is shown. A position belongs to its filters. */

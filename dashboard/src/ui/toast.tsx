@@ -17,7 +17,7 @@ function change(next: Toast[]): void {
 
 const close = (id: number) => change(toasts.filter((toast) => toast.id !== id))
 
-/** Confirms an action: notify('The endpoint was deleted.'). Failures of a form belong into the form. */
+/** Confirms an action: notify('The endpoint was deleted.'). A form shows its failures itself. */
 export function notify(text: string, { isFailure = false }: { isFailure?: boolean } = {}): void {
   const id = ++lastId
   change([...toasts, { id, text, isFailure }])

@@ -52,7 +52,8 @@ export function EndpointsTab() {
         <>
           {rows.length === 0 ? (
             <Empty title="No endpoints yet" icon="webhooks" action={add}>
-              Add the address of your software, and it is told about orders as they happen.
+              Add the address of your software, and the service notifies it of orders as they
+              happen.
             </Empty>
           ) : (
             <>
