@@ -14,7 +14,7 @@ export type Forwarder = {
    *
    * @returns the outcome in words
    */
-  forward(letter: { event: string; deliveryId: number }, envelope: string): Promise<string>
+  forward(event: { event: string; deliveryId: number }, envelope: string): Promise<string>
   close(): Promise<void>
 }
 
@@ -31,10 +31,10 @@ export function forwarder(
   const pool = new Pool(url.origin, { pipelining: 0 })
   const path = url.pathname + url.search
   return {
-    async forward(letter, envelope) {
+    async forward(event, envelope) {
       const body = Buffer.from(envelope)
       const headers = {
-        ...headersOf(letter, { body, secret, sentAt: new Date(realTime()) }),
+        ...headersOf(event, { body, secret, sentAt: new Date(realTime()) }),
         ...credentialsIn(url),
         'user-agent': userAgent,
       }
