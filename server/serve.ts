@@ -90,7 +90,7 @@ async function startOn(
   await requireSecretKey(ctx)
   // While PostgreSQL prepares the next sets, the routes are built.
   const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
-  // At the same time: a delivery that takes long must not keep the service accepting requests.
+  // Stopped at the same time, because a slow delivery must not keep the service accepting requests.
   const stops = [() => closeGracefully(app, log)]
   closers.push(() => Promise.all(stops.map((stop) => stop())))
   await listen(app, config)

@@ -5,7 +5,7 @@ import type { Db, Sql } from './sql.ts'
 /**
  * Every change that other code is notified of, and the reach of its signal beyond the subscribers of this process:
  * - `with the commit`: all processes, by a NOTIFY in the transaction. NOTIFY takes a lock on the whole database at
- *   commit, so this is for rare changes. The other processes of this service are also told directly, and the sender
+ *   commit, so this is for rare changes. The sender also notifies the other processes of this service directly and
  *   waits for them: otherwise a key would work in one of them for a moment after its revocation was answered.
  * - `soon after`: all processes, by one NOTIFY for everything that was committed within 20 ms.
  * - `this process`: no other process. Workers of other processes find the work when they poll.
@@ -50,8 +50,8 @@ export type Signal = {
 export type Siblings = {
   /** Resolves when they have notified their subscribers, or don't respond. */
   tell(topic: Topic): Promise<unknown>
-  /** Calls `told` at each topic that one of them tells. */
-  listen(told: (topic: Topic) => void): void
+  /** Calls `notified` with each topic that one of them tells. */
+  listen(notified: (topic: Topic) => void): void
 }
 
 export type Signals = {
@@ -71,7 +71,7 @@ export function signalOnly(db: Db): Signal {
   return signalFrom(db, () => undefined)
 }
 
-/** Signals of topics that reach this process only, without a database. */
+/** Signals within this process, without a database. */
 export function localSignals(): Signals {
   const { notify, on } = subscriptions()
   const signal = signalFrom(undefined as never, (topic) => {
@@ -136,8 +136,8 @@ function signalFrom(db: Db, announce: (topic: Topic) => Promise<unknown> | undef
           return undefined
         }),
         release() {
-          const told = [...pending].flatMap((topic) => announce(topic) ?? [])
-          return told.length > 0 ? Promise.all(told) : undefined
+          const announced = [...pending].flatMap((topic) => announce(topic) ?? [])
+          return announced.length > 0 ? Promise.all(announced) : undefined
         },
       }
     },

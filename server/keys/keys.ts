@@ -133,7 +133,7 @@ export async function revokeKey(ctx: Context, accountId: number, keyId: number):
     `
     if (revoked) {
       await signal('keys')
-      // It says until when the former secret works.
+      // The notice says how long the former secret works.
       await withdrawNotice(tx, accountId, 'key_rotated', keyId)
       await announce(tx, accountId, (to) => revokedEmail(to, revoked))
       return

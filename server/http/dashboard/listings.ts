@@ -37,7 +37,7 @@ export type { CheckedItemRecord } from '../shapes/checked-item.ts'
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000
 
-/** Ids of a bulk edit that its entry of the audit log has. */
+/** Maximum number of ids in the audit log's entry of a bulk edit. */
 const MAX_AUDITED_IDS = 100
 
 /** A listing with its item, as a person recognises it. */
@@ -54,9 +54,9 @@ const searchFields = {
 }
 
 const BulkEdit = Type.Object({
-  /** The listings, or … */
+  /** The listings to edit, unless there is a `search`. */
   ids: Type.Optional(Type.Array(Id(), { minItems: 1, maxItems: MAX_EDITED })),
-  /** … all that a search finds, in calls of MAX_EDITED: `before` is the `next` of the call before. */
+  /** Edits all that it finds, in calls of MAX_EDITED: `before` is the `next` of the previous call. */
   search: Type.Optional(Type.Object(searchFields)),
   before: Type.Optional(Nullable(Id())),
   action: OneOf(['price', 'status', 'delete'] as const),

@@ -227,7 +227,7 @@ export const webhooksApi =
       },
     )
 
-    // On the server, because a page without https has no cryptography. Nothing of it is stored or logged.
+    // The server checks it, because a page without https has no cryptography. Nothing of it is stored or logged.
     app.post(
       '/webhooks/signature',
       {

@@ -426,7 +426,7 @@ describe('tokens', () => {
       (await app.ctx.db<{ id: string }[]>`select id from oauth_clients`).map(({ id }) => id)
     expect(await clients()).toContain(clientId)
     expect(await clients()).not.toContain(unused)
-    // A program that is told so registers again.
+    // A program that gets this error registers again.
     for (const client of [unused, 'nobody']) {
       expect(errorOf(await refresh(app, client, 'r'.repeat(43)))).toEqual([401, 'invalid_client'])
     }
