@@ -176,9 +176,6 @@ const CHECKS: Check[] = [
   },
 ]
 
-/** The number of checks, for the figures. */
-export const BOOK_CHECKS = CHECKS.length
-
 /** Violations of the rules that hold at any moment. @param db one snapshot */
 export async function findBookViolations(db: Db): Promise<string[]> {
   const violations: string[] = []

@@ -178,7 +178,7 @@ export function productEntry(
 }
 
 /** A sort key for the natural order of collector numbers: each run of digits is prefixed with its length. */
-export function naturalNumber(number: string): string {
+function naturalNumber(number: string): string {
   return number.replace(/\d+/g, (run) => {
     const digits = run.replace(/^0+(?=\d)/, '')
     return String.fromCharCode(0x30 + digits.length) + digits

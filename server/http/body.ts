@@ -15,9 +15,9 @@ export const BODY_LIMIT_BYTES = 256 * 1024
 export const BULK_LIMIT_BYTES = 4 * 1024 * 1024
 
 /** Maximum nesting of a body. The deepest schema has three levels. */
-export const MAX_DEPTH = 32
+const MAX_DEPTH = 32
 /** Maximum number of values in a body, at all levels. The largest valid body (a checkout) has about 6,000. */
-export const MAX_VALUES = 20_000
+const MAX_VALUES = 20_000
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
 

@@ -11,8 +11,8 @@ import { OneOf } from './schema.ts'
 
 /** The print page of a pick list and packing slips: without scripts, one parcel on a sheet of A4 or A6. */
 
-export const PAPERS = ['a4', 'a6'] as const
-export const DOCUMENTS = ['all', 'pick_list', 'slips'] as const
+const PAPERS = ['a4', 'a6'] as const
+const DOCUMENTS = ['all', 'pick_list', 'slips'] as const
 
 export const packingParameters = {
   paper: Type.Optional(OneOf(PAPERS, { default: 'a4', description: 'Paper of the print page' })),

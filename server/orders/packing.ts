@@ -135,7 +135,7 @@ async function packingOf(
 }
 
 /** Adds the rows of the same listing up, in the order of sets and names, in which sellers sort their stock. */
-export function pickListOf(slips: { orders: PackedRow[] }[]): PickLine[] {
+function pickListOf(slips: { orders: PackedRow[] }[]): PickLine[] {
   const rows = slips.flatMap(({ orders }) => orders)
   const same = Map.groupBy(rows, ({ listingId, item }) =>
     JSON.stringify([listingId, listingId === null && item]),

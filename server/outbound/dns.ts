@@ -15,7 +15,7 @@ type Options = {
 }
 
 /** A failed lookup, with the codes of `dns.lookup`: EAI_AGAIN for a temporary failure, else ENOTFOUND. */
-export class DnsError extends Error {
+class DnsError extends Error {
   override name = 'DnsError'
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN'
   constructor(code: DnsError['code'], message: string, cause: unknown) {

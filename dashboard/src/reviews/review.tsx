@@ -30,11 +30,7 @@ export function ReviewPart({ order }: { order: number }) {
   )
 }
 
-export const ReviewText = ({
-  review: { stars, text, reply, created_at: at },
-}: {
-  review: Review
-}) => (
+const ReviewText = ({ review: { stars, text, reply, created_at: at } }: { review: Review }) => (
   <>
     <p>
       <strong>{stars} of 5 stars</strong>{' '}

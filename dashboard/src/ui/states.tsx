@@ -55,7 +55,7 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => v
   )
 }
 
-export const NoPermission = ({ error }: { error: Error }) => (
+const NoPermission = ({ error }: { error: Error }) => (
   <Empty title="You can’t see this">{error.message}</Empty>
 )
 

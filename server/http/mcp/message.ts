@@ -9,10 +9,10 @@ export type Message = Record<string, unknown>
 export type MessageResponse = { status: number; body: string }
 
 /** Codes of JSON-RPC errors. */
-export const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
-export const INVALID_PARAMS = -32602
+const INVALID_PARAMS = -32602
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -191,7 +191,7 @@ export function readListingChange(given: unknown): BatchedChange | Refused {
 }
 
 /** Reads one item of a batch of deletions. */
-export function readListingTarget(given: unknown): Target | Refused {
+function readListingTarget(given: unknown): Target | Refused {
   if (!isObject(given)) return NOT_AN_OBJECT
   const errors = targetErrors(given)
   if (Object.keys(errors).length > 0) return { errors }

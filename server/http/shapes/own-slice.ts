@@ -8,7 +8,7 @@ import { Nullable, OneOf, Timestamp } from '../schema.ts'
 import { OwnOrderSchema, ownOrderJson } from './own-order.ts'
 import { sliceFields, sliceJson } from './slice.ts'
 
-export const TimelineSchema = Type.Array(
+const TimelineSchema = Type.Array(
   Type.Object({
     kind: OneOf(MOMENTS),
     at: Timestamp(),
