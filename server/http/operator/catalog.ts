@@ -120,19 +120,19 @@ export const catalogRoutes =
             ctx.metrics.countImport('interrupted', error.report)
             throw incompleteBody()
           }
-          if (!(error instanceof ImportInterrupted)) {
-            if (!(error instanceof ApiError)) ctx.metrics.countImport('failed')
-            throw error
+          if (error instanceof ImportInterrupted) {
+            ctx.metrics.countImport('interrupted', error.report)
+            await ctx.catalog.refresh()
+            const problem = interrupted(error)
+            const isLate = problem.type === 'request_timeout'
+            if (isLate || !(await discardRest(request))) reply.header('connection', 'close')
+            const data = importReportJson(error.report as ImportReport)
+            return reply
+              .code(problem.status as 408 | 413 | 422)
+              .send({ ...envelope(problem), data })
           }
-          ctx.metrics.countImport('interrupted', error.report)
-          await ctx.catalog.refresh()
-          const problem = interrupted(error)
-          const isLate = problem.type === 'request_timeout'
-          if (isLate || !(await discardRest(request))) {
-            reply.header('connection', 'close')
-          }
-          const data = importReportJson(error.report as ImportReport)
-          return reply.code(problem.status as 408 | 413 | 422).send({ ...envelope(problem), data })
+          if (!(error instanceof ApiError)) ctx.metrics.countImport('failed')
+          throw error
         }
       },
     )
