@@ -6,6 +6,17 @@ export type Language = (typeof LANGUAGES)[number]
 export const CONDITIONS = ['M', 'NM', 'LP', 'MP', 'HP', 'DMG', 'G'] as const
 export type Condition = (typeof CONDITIONS)[number]
 
+/** The conditions as pages show them. */
+export const CONDITION_NAMES = {
+  M: 'Mint',
+  NM: 'Near mint',
+  LP: 'Lightly played',
+  MP: 'Moderately played',
+  HP: 'Heavily played',
+  DMG: 'Damaged',
+  G: 'Graded',
+} as const satisfies Record<Condition, string>
+
 /** The condition of a card that a grading company has graded. */
 export const GRADED: Condition = 'G'
 

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import {
+  CONDITION_NAMES,
   CONDITIONS,
   GRADES,
   GRADING_COMPANIES,
@@ -208,14 +209,4 @@ function NewListing({
       </Form>
     </div>
   )
-}
-
-const CONDITION_NAMES = {
-  M: 'Mint',
-  NM: 'Near mint',
-  LP: 'Lightly played',
-  MP: 'Moderately played',
-  HP: 'Heavily played',
-  DMG: 'Damaged',
-  G: 'Graded',
 }

@@ -1,11 +1,11 @@
 import type { Config } from '../../../config.ts'
-import { CONDITIONS, LANGUAGES } from '../../../enums.ts'
+import { CONDITION_NAMES, CONDITIONS, LANGUAGES } from '../../../enums.ts'
 import { quantityAvailable } from '../../../listings/listing.ts'
 import type { MarketFilters, MarketOffer } from '../../../listings/market.ts'
 import { photoUrl, thumbnailUrl } from '../../../photos/photo.ts'
 import { formatEuros } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
-import { CONDITION_NAMES, choice, conditionOf, count, languageOf, printingOf } from './parts.ts'
+import { choice, conditionOf, count, languageOf, printingOf } from './parts.ts'
 
 /** @param hasCondition whether some offers have a condition: those of sealed products have none */
 export const filterForm = (

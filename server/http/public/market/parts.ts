@@ -1,4 +1,4 @@
-import { type Condition, GRADED } from '../../../enums.ts'
+import { CONDITION_NAMES, GRADED } from '../../../enums.ts'
 import type { Offer } from '../../../listings/offers.ts'
 import { formatEuros, formatLongDate, groupDigits, languageName } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
@@ -57,17 +57,6 @@ export const tile = (to: {
 
 export const grid = (tiles: Html[]) => html`<ul class="grid">
 ${tiles}</ul>`
-
-/** Names of the conditions (§2.9) for people. */
-export const CONDITION_NAMES = {
-  M: 'Mint',
-  NM: 'Near mint',
-  LP: 'Lightly played',
-  MP: 'Moderately played',
-  HP: 'Heavily played',
-  DMG: 'Damaged',
-  G: 'Graded',
-} as const satisfies Record<Condition, string>
 
 export const conditionOf = (
   offer: Pick<Offer, 'condition' | 'gradingCompany' | 'gradingGrade'>,
