@@ -8,7 +8,8 @@ import { type LedgerEntry, type Mail, type Order, type Slice, useRecord } from '
 import { DeliveryTable } from './delivery-table.tsx'
 import { DISPUTE_COLUMNS } from './disputes.tsx'
 import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
-import { LedgerAccount, SellerLink } from './seller-link.tsx'
+import { ENTRY_COLUMNS } from './payouts/ledger.tsx'
+import { SellerLink } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
 
 /** Everything about a slice: the rows of one seller in one checkout. */
@@ -169,19 +170,7 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
 
 const LEDGER: Column<LedgerEntry>[] = [
   { key: 'kind', header: 'Kind', isRowHeader: true, cell: ({ kind }) => kind },
-  {
-    key: 'account',
-    header: 'Account',
-    cell: ({ account }) => <LedgerAccount account={account} />,
-  },
-  { key: 'order', header: 'Order row', cell: ({ order_id }) => order_id ?? <Missing /> },
-  { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
-  {
-    key: 'amount',
-    header: 'Amount',
-    align: 'end',
-    cell: ({ amount }) => <Money amount={amount} />,
-  },
+  ...ENTRY_COLUMNS,
 ]
 
 const MAILS: Column<Mail>[] = [

@@ -64,13 +64,8 @@ export function Ledger() {
   )
 }
 
-const COLUMNS: Column<LedgerEntry>[] = [
-  {
-    key: 'kind',
-    header: 'Kind',
-    isRowHeader: true,
-    cell: ({ kind, slice_key }) => <Link href={`/orders/${slice_key}`}>{kind}</Link>,
-  },
+/** The columns of an entry after its kind. */
+export const ENTRY_COLUMNS: Column<LedgerEntry>[] = [
   {
     key: 'account',
     header: 'Account',
@@ -84,4 +79,14 @@ const COLUMNS: Column<LedgerEntry>[] = [
     align: 'end',
     cell: ({ amount }) => <Money amount={amount} />,
   },
+]
+
+const COLUMNS: Column<LedgerEntry>[] = [
+  {
+    key: 'kind',
+    header: 'Kind',
+    isRowHeader: true,
+    cell: ({ kind, slice_key }) => <Link href={`/orders/${slice_key}`}>{kind}</Link>,
+  },
+  ...ENTRY_COLUMNS,
 ]
