@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { openInBrowser } from './browser.ts'
 import { apiUrl, CommandError, EXIT } from './session.ts'
 
 const CLIENT_ID = 'cardstall-cli'
@@ -45,7 +45,7 @@ export async function deviceLogin(
   })
   if (device.error !== undefined) throw refused(device)
   show(`Open ${device.verification_uri} and enter the code ${device.user_code}`)
-  if (opensBrowser) open(device.verification_uri_complete)
+  if (opensBrowser) openInBrowser(device.verification_uri_complete)
   const { access_token: token, scope = '' } = await poll(root, device)
   const created = await send<{ key?: string; error?: { message: string } }>(
     `${root}/tools/v1/key`,
@@ -113,18 +113,4 @@ async function send<T>(url: string, body: Record<string, unknown>, token?: strin
   throw new Unavailable(
     `${new URL(url).host} responded with status ${response.status}, and is no marketplace or is down: check the address, or try again later.`,
   )
-}
-
-/** Best effort: the address is on the terminal as well. */
-function open(url: string): void {
-  if (!/^https?:/.test(url)) return
-  const [command, args]: [string, string[]] =
-    process.platform === 'darwin'
-      ? ['open', [url]]
-      : process.platform === 'win32'
-        ? ['rundll32', ['url.dll,FileProtocolHandler', url]]
-        : ['xdg-open', [url]]
-  spawn(command, args, { stdio: 'ignore', detached: true })
-    .on('error', () => {})
-    .unref()
 }

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
 import { Argument, type Command, type Option } from 'commander'
+import { openInBrowser } from '../browser.ts'
 import { openSession } from '../session.ts'
 
 const PAGES = ['orders', 'listings', 'keys', 'webhooks', 'payouts', 'settings'] as const
@@ -24,15 +24,6 @@ export function shellCommands(program: Command): void {
     .action((shell: 'bash' | 'zsh' | 'fish') => {
       process.stdout.write(shell === 'fish' ? fishScript(program) : bashScript(program, shell))
     })
-}
-
-/** A missing program is no failure: the address is printed as well. */
-function openInBrowser(url: string): void {
-  const programs: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' }
-  const program = programs[process.platform] ?? 'xdg-open'
-  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
-  child.on('error', () => {})
-  child.unref()
 }
 
 const namesOf = (command: Command) =>
