@@ -1,23 +1,10 @@
 import type { Card, CardSet, PublicListing, SealedProduct } from '@cardstall/sdk'
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import { count } from '../numbers.ts'
 import { type Column, euros } from '../output.ts'
 import { openSession } from '../session.ts'
 
 const DEFAULT_LIMIT = 30
-
-/** Parses the value of an option that counts. */
-export function count(text: string): number {
-  const number = digits(text)
-  if (!Number.isSafeInteger(number) || number < 1)
-    throw new InvalidArgumentError('It must be a number from 1.')
-  return number
-}
-
-/** Reads a number that consists of digits. `Number` also reads an empty text, 0x10 and 1e2. */
-export const digits = (text: string) => (/^\d+$/.test(text) ? Number(text) : Number.NaN)
-
-/** Parses several ids, one after the other. */
-export const counts = (text: string, ids: number[] = []): number[] => [...ids, count(text)]
 
 /** The API compares codes exactly. */
 const upper = (code: string) => code.toUpperCase()

@@ -4,14 +4,14 @@ import { pipeline } from 'node:stream/promises'
 import type { OwnListing } from '@cardstall/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
-import { FIELDS, readNumber } from '../../../sdk/src/csv.ts'
+import { FIELDS } from '../../../sdk/src/csv.ts'
+import { eachNoted } from '../each.ts'
 import { importCommand } from '../import.ts'
+import { amount, count, counts, digits } from '../numbers.ts'
 import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
 import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
-import { count, counts, digits } from './catalog.ts'
-import { eachNoted } from './orders.ts'
 
 const STATUSES = ['active', 'sold', 'hidden'] as const
 
@@ -155,17 +155,6 @@ function rowOf(listing: OwnListing): unknown[] {
     photo_urls: '',
   }
   return [listing.id, ...EXPORTED.map((field) => values[field] ?? ''), listing.status]
-}
-
-/** Parses an amount of euros from 0. */
-export function amount(text: string): number {
-  const { value, meanings } = readNumber(text)
-  if (meanings) {
-    throw new InvalidArgumentError(`It can mean two amounts: write ${meanings.join(' or ')}.`)
-  }
-  if (value === undefined || value === Infinity)
-    throw new InvalidArgumentError('It must be an amount in euros.')
-  return value
 }
 
 function price(text: string): number {

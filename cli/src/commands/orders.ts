@@ -1,19 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import {
-  AuthenticationError,
-  type CancelOwnOrderBody,
-  type Cardstall,
-  ConnectionError,
-  type Order,
-  type PickLine,
-} from '@cardstall/sdk'
+import type { CancelOwnOrderBody, Cardstall, Order, PickLine } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
+import { each } from '../each.ts'
 import { makeDirectory } from '../files.ts'
-import { type Column, endProgress, euros, type Output, plural, printable } from '../output.ts'
+import { count, counts } from '../numbers.ts'
+import { type Column, euros, type Output, plural } from '../output.ts'
 import { agree } from '../questions.ts'
-import { CommandError, EXIT, openSession, requestOf, type Session } from '../session.ts'
-import { count, counts } from './catalog.ts'
+import { CommandError, EXIT, openSession } from '../session.ts'
 
 const STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
 
@@ -261,41 +255,3 @@ async function eachSlice<T extends object>(
     },
   }
 }
-
-/** Handles records one by one. A refused one does not stop the others; the exit code says that there was one. */
-export async function each(ids: number[], handle: (id: number) => Promise<void>): Promise<void> {
-  let failed = 0
-  for (const id of ids) {
-    try {
-      await handle(id)
-    } catch (error) {
-      // Every other id would fail for the same reason.
-      if (ids.length === 1 || isGeneral(error)) throw error
-      failed++
-      endProgress()
-      process.stderr.write(`${id}: ${printable((error as Error).message)}${requestOf(error)}\n`)
-    }
-  }
-  if (failed > 0) throw new CommandError(`${failed} of ${ids.length} failed.`)
-}
-
-/** Handles records one by one, and says so: a sentence for each, or their ids as JSON. */
-export async function eachNoted(
-  session: Session,
-  ids: number[],
-  { handle, text }: { handle: (id: number) => Promise<unknown>; text: (id: number) => string },
-): Promise<void> {
-  const handled: { id: number }[] = []
-  try {
-    await each(ids, async (id) => {
-      await handle(id)
-      handled.push({ id })
-      session.out.note(text(id))
-    })
-  } finally {
-    session.out.json(handled)
-  }
-}
-
-const isGeneral = (error: unknown) =>
-  error instanceof AuthenticationError || error instanceof ConnectionError

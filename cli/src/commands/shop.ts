@@ -6,10 +6,9 @@ import type {
   Review,
 } from '@cardstall/sdk'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import { amount, count } from '../numbers.ts'
 import { type Column, endProgress, euros } from '../output.ts'
 import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
-import { count } from './catalog.ts'
-import { amount } from './listings.ts'
 
 const PAYOUT_STATES = ['due', 'sent', 'paid', 'failed', 'held'] as const
 const YES_NO = ['yes', 'no'] as const

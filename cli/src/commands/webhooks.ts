@@ -1,12 +1,12 @@
 import { buffer } from 'node:stream/consumers'
 import { type Delivery, verify, type WebhookEvent } from '@cardstall/sdk'
 import { Argument, type Command, Option } from 'commander'
+import { eachNoted } from '../each.ts'
+import { count, counts } from '../numbers.ts'
 import { type Column, openOutput } from '../output.ts'
 import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 import { EVENTS } from '../webhook-events.ts'
-import { count, counts } from './catalog.ts'
 import { listenCommand } from './listen.ts'
-import { eachNoted } from './orders.ts'
 
 const deliveryColumns: Column<Delivery>[] = [
   ['ID', ({ id }) => id],

@@ -1,0 +1,27 @@
+import { InvalidArgumentError } from 'commander'
+import { readNumber } from '../../sdk/src/csv.ts'
+
+/** Parses the value of an option that counts. */
+export function count(text: string): number {
+  const number = digits(text)
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new InvalidArgumentError('It must be a number from 1.')
+  return number
+}
+
+/** Reads a number that consists of digits. `Number` also reads an empty text, 0x10 and 1e2. */
+export const digits = (text: string) => (/^\d+$/.test(text) ? Number(text) : Number.NaN)
+
+/** Parses several ids, one after the other. */
+export const counts = (text: string, ids: number[] = []): number[] => [...ids, count(text)]
+
+/** Parses an amount of euros from 0. */
+export function amount(text: string): number {
+  const { value, meanings } = readNumber(text)
+  if (meanings) {
+    throw new InvalidArgumentError(`It can mean two amounts: write ${meanings.join(' or ')}.`)
+  }
+  if (value === undefined || value === Infinity)
+    throw new InvalidArgumentError('It must be an amount in euros.')
+  return value
+}
