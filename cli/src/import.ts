@@ -265,14 +265,14 @@ export function showRows(
 }
 
 /** Lists the rows of the journal, and returns all that failed. */
-async function list(
+function list(
   { client, out }: Session,
   path: string,
   journal: Journal,
   rows: Row[],
   keep: (failed: Failure[]) => Promise<void>,
 ): Promise<Failure[]> {
-  const failed = await sendBatches(path, journal, {
+  return sendBatches(path, journal, {
     size: BATCH_SIZE,
     itemOf: (row) => rows[row]!.item,
     send: async (batch, idempotencyKey) => {
@@ -286,7 +286,6 @@ async function list(
     progress: (done) => out.progress(`Listed ${done} of ${journal.rows.length} rows`),
     keep,
   })
-  return failed
 }
 
 /** Fails before anything is listed if the file of the failed rows cannot be written. */

@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers'
-import { type Delivery, verify, type WebhookEvent } from '@cardstall/sdk'
+import { type Delivery, verify, type WebhookEndpoint, type WebhookEvent } from '@cardstall/sdk'
 import { Argument, type Command, Option } from 'commander'
 import { eachNoted } from '../each.ts'
 import { count, counts } from '../numbers.ts'
-import { type Column, openOutput } from '../output.ts'
+import { type Column, type Output, openOutput } from '../output.ts'
 import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 import { EVENTS } from '../webhook-events.ts'
 import { listenCommand } from './listen.ts'
@@ -39,12 +39,7 @@ export function webhookCommands(program: Command): void {
     .description('add an endpoint; its secret is shown once')
     .action(async (url: string, events: WebhookEvent['event'][], _options, command: Command) => {
       const { client, out } = await openSession(command)
-      const { endpoint, secret } = await client.webhooks.create({ url, events })
-      out.record({ ...endpoint, secret }, [
-        ['ID', endpoint.id],
-        ['Secret', secret],
-      ])
-      out.note('Store the secret now: it is not shown again.')
+      showSecret(out, await client.webhooks.create({ url, events }))
     })
   webhooks
     .command('delete')
@@ -63,12 +58,7 @@ export function webhookCommands(program: Command): void {
     .description('give an endpoint a new secret; the former one signs as well for 24 hours')
     .action(async (id: number, _options, command: Command) => {
       const { client, out } = await openSession(command)
-      const { endpoint, secret } = await client.tools.webhooks.rotateSecret(id)
-      out.record({ ...endpoint, secret }, [
-        ['ID', endpoint.id],
-        ['Secret', secret],
-      ])
-      out.note('Store the secret now: it is not shown again.')
+      showSecret(out, await client.tools.webhooks.rotateSecret(id))
     })
   webhooks
     .command('test')
@@ -181,4 +171,15 @@ export function webhookCommands(program: Command): void {
         ])
       },
     )
+}
+
+function showSecret(
+  out: Output,
+  { endpoint, secret }: { endpoint: WebhookEndpoint; secret: string },
+): void {
+  out.record({ ...endpoint, secret }, [
+    ['ID', endpoint.id],
+    ['Secret', secret],
+  ])
+  out.note('Store the secret now: it is not shown again.')
 }
