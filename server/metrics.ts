@@ -94,8 +94,7 @@ export function createMetrics({
 }: MetricsOptions): Metrics {
   /** Metrics that each process counts for itself: /metrics adds them up. */
   const registry = new Registry()
-  /** Metrics that any process can read for all of them: database, queues, disk. */
-  const shared = new Registry()
+  const shared = sharedGauges(dataDir, maxAgeMs)
   collectDefaultMetrics({ register: registry })
 
   const requests = requestHistogram(registry)
@@ -117,55 +116,6 @@ export function createMetrics({
     labelNames: ['outcome'],
     buckets: ATTEMPT_BUCKETS,
     registers: [registry],
-  })
-  const deliveriesDue = new Gauge({
-    name: 'cardstall_webhook_deliveries_waiting',
-    help: 'Webhook deliveries with an attempt due now or later',
-    registers: [shared],
-  })
-  const databaseUp = new Gauge({
-    name: 'cardstall_database_up',
-    help: '1 if the database responded at the last read',
-    registers: [shared],
-  })
-  const databaseSeconds = new Gauge({
-    name: 'cardstall_database_ping_seconds',
-    help: 'Response time of the database at the last read',
-    registers: [shared],
-  })
-  const databaseSize = new Gauge({
-    name: 'cardstall_database_size_bytes',
-    help: 'Size of the database',
-    registers: [shared],
-  })
-  const connections = new Gauge({
-    name: 'cardstall_database_connections',
-    help: 'Connections to the database by state, all processes together',
-    labelNames: ['state'],
-    registers: [shared],
-  })
-
-  const queueItems = new Gauge({
-    name: 'cardstall_queue_items',
-    help: 'Unfinished items of a queue, due now or later; counted to 100,000',
-    labelNames: ['queue'],
-    registers: [shared],
-  })
-  const queueAge = new Gauge({
-    name: 'cardstall_queue_oldest_due_seconds',
-    help: 'Time for which the oldest due item of a queue has been due; 0 when nothing is due',
-    labelNames: ['queue'],
-    registers: [shared],
-  })
-  const diskSize = new Gauge({
-    name: 'cardstall_disk_size_bytes',
-    help: 'Size of the file system of DATA_DIR',
-    registers: [shared],
-  })
-  const diskFree = new Gauge({
-    name: 'cardstall_disk_free_bytes',
-    help: 'Free space of the file system of DATA_DIR',
-    registers: [shared],
   })
   const redisUp = new Gauge({
     name: 'cardstall_redis_up',
@@ -230,6 +180,117 @@ export function createMetrics({
   for (const status of UNREADABLE) unreadable.labels(String(status)).inc(0)
   for (const kind of ['read', 'write', 'authentication']) limited.labels(kind).inc(0)
 
+  const sumWith = async (read: NonNullable<typeof others>) => {
+    const own = await registry.getMetricsAsJSON()
+    return AggregatorRegistry.aggregate([own, ...(await read(own))])
+  }
+
+  for (const outcome of ['delivered', 'failed']) attempts.zero({ outcome })
+  const delivered = attempts.labels('delivered')
+  const failed = attempts.labels('failed')
+
+  return {
+    observeRequest: requests,
+
+    observeDeliveryAttempt(isDelivered, seconds) {
+      const histogram = isDelivered ? delivered : failed
+      histogram.observe(seconds)
+    },
+
+    countUnreadable(status) {
+      unreadable.labels(String(status)).inc()
+    },
+    countRateLimited(limit) {
+      limited.labels(limit).inc()
+    },
+
+    countMailAttempt: (outcome) => mails.labels(outcome).inc(),
+    countPhotoAttempt: (outcome) => photos.labels(outcome).inc(),
+    countLabelPurchase: (outcome) => labels.labels(outcome).inc(),
+    countOrderRows: (change, rows) => orderRows.labels(change).inc(rows),
+
+    countImport(outcome, counts) {
+      imports.labels(outcome).inc()
+      if (!counts) return
+      for (const result of IMPORT_RESULTS) importedRecords.labels(result).inc(counts[result])
+    },
+
+    setRedisUp(isUp) {
+      redisUp.set(isUp ? 1 : 0)
+      if (!isUp) redisLost.inc()
+    },
+
+    ofThisProcess: () => registry.getMetricsAsJSON(),
+
+    async text(ctx) {
+      const [sum, gauges] = await Promise.all([
+        others ? sumWith(others) : registry,
+        shared.text(ctx),
+      ])
+      return `${await sum.metrics()}${gauges}`
+    },
+
+    contentType: registry.contentType,
+    close() {
+      registry.clear()
+      shared.clear()
+    },
+  }
+}
+
+/** The metrics that any process can read for all of them: database, queues, disk. */
+function sharedGauges(dataDir: string, maxAgeMs: number) {
+  const registry = new Registry()
+  const deliveriesDue = new Gauge({
+    name: 'cardstall_webhook_deliveries_waiting',
+    help: 'Webhook deliveries with an attempt due now or later',
+    registers: [registry],
+  })
+  const databaseUp = new Gauge({
+    name: 'cardstall_database_up',
+    help: '1 if the database responded at the last read',
+    registers: [registry],
+  })
+  const databaseSeconds = new Gauge({
+    name: 'cardstall_database_ping_seconds',
+    help: 'Response time of the database at the last read',
+    registers: [registry],
+  })
+  const databaseSize = new Gauge({
+    name: 'cardstall_database_size_bytes',
+    help: 'Size of the database',
+    registers: [registry],
+  })
+  const connections = new Gauge({
+    name: 'cardstall_database_connections',
+    help: 'Connections to the database by state, all processes together',
+    labelNames: ['state'],
+    registers: [registry],
+  })
+
+  const queueItems = new Gauge({
+    name: 'cardstall_queue_items',
+    help: 'Unfinished items of a queue, due now or later; counted to 100,000',
+    labelNames: ['queue'],
+    registers: [registry],
+  })
+  const queueAge = new Gauge({
+    name: 'cardstall_queue_oldest_due_seconds',
+    help: 'Time for which the oldest due item of a queue has been due; 0 when nothing is due',
+    labelNames: ['queue'],
+    registers: [registry],
+  })
+  const diskSize = new Gauge({
+    name: 'cardstall_disk_size_bytes',
+    help: 'Size of the file system of DATA_DIR',
+    registers: [registry],
+  })
+  const diskFree = new Gauge({
+    name: 'cardstall_disk_free_bytes',
+    help: 'Free space of the file system of DATA_DIR',
+    registers: [registry],
+  })
+
   const readDatabase = async ({ db }: Source) => {
     const began = performance.now()
     const states = await readConnections(db)
@@ -291,58 +352,12 @@ export function createMetrics({
     await Promise.all(reading.map((read, i) => waitBriefly(read, groups[i]!.forget)))
   }
 
-  const sumWith = async (read: NonNullable<typeof others>) => {
-    const own = await registry.getMetricsAsJSON()
-    return AggregatorRegistry.aggregate([own, ...(await read(own))])
-  }
-
-  for (const outcome of ['delivered', 'failed']) attempts.zero({ outcome })
-  const delivered = attempts.labels('delivered')
-  const failed = attempts.labels('failed')
-
   return {
-    observeRequest: requests,
-
-    observeDeliveryAttempt(isDelivered, seconds) {
-      const histogram = isDelivered ? delivered : failed
-      histogram.observe(seconds)
+    async text(source: Source): Promise<string> {
+      await refresh(source)
+      return registry.metrics()
     },
-
-    countUnreadable(status) {
-      unreadable.labels(String(status)).inc()
-    },
-    countRateLimited(limit) {
-      limited.labels(limit).inc()
-    },
-
-    countMailAttempt: (outcome) => mails.labels(outcome).inc(),
-    countPhotoAttempt: (outcome) => photos.labels(outcome).inc(),
-    countLabelPurchase: (outcome) => labels.labels(outcome).inc(),
-    countOrderRows: (change, rows) => orderRows.labels(change).inc(rows),
-
-    countImport(outcome, counts) {
-      imports.labels(outcome).inc()
-      if (!counts) return
-      for (const result of IMPORT_RESULTS) importedRecords.labels(result).inc(counts[result])
-    },
-
-    setRedisUp(isUp) {
-      redisUp.set(isUp ? 1 : 0)
-      if (!isUp) redisLost.inc()
-    },
-
-    ofThisProcess: () => registry.getMetricsAsJSON(),
-
-    async text(ctx) {
-      const [sum] = await Promise.all([others ? sumWith(others) : registry, refresh(ctx)])
-      return `${await sum.metrics()}${await shared.metrics()}`
-    },
-
-    contentType: registry.contentType,
-    close() {
-      registry.clear()
-      shared.clear()
-    },
+    clear: () => registry.clear(),
   }
 }
 
