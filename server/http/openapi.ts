@@ -2,6 +2,8 @@ import { type FastifyInstance, type FastifySchema, fastify, type RouteOptions } 
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { ERROR_TYPES, type ErrorType } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
+import { type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
+import { headerRefs, LIMIT_HEADERS, usedHeaders } from './openapi-headers.ts'
 import { components } from './schema.ts'
 
 declare module 'fastify' {
@@ -32,7 +34,7 @@ export type ApiDescription = {
   tags: { name: string; description: string }[]
   security: { name: string; description: string }
   /** Descriptions and examples of errors that have another cause in this API. */
-  errorTexts?: Partial<Record<ErrorType, ErrorText>>
+  errorTexts?: ErrorTexts
   /** Whether every response has the rate limit headers. */
   showsLimits: boolean
   /** Requests that the service sends, by event. */
@@ -232,206 +234,6 @@ function addHeaders(operation: Operation, { showsLimits }: ApiDescription): void
       ]),
       ...headers,
     }
-  }
-}
-
-const IF_COUNTED = 'Absent if the request was not counted, such as in a 401 or for an unknown path.'
-
-const HEADERS = {
-  'X-Request-Id': {
-    description: 'Id of this request, also in the service’s log.',
-    schema: { type: 'string' },
-  },
-  'X-Ignored-Fields': {
-    description:
-      'Body fields and query parameters that this operation does not know, such as `prize, items.3.sku`: at most 20 names, then `...`. Names are percent-encoded, including dots within a name; a name over 64 characters is cut and ends in `...`. Absent if all fields are known.',
-    schema: { type: 'string' },
-  },
-  ETag: {
-    description:
-      'Names this version of the response. Send it in `If-None-Match` to get 304 while the data has not changed.',
-    schema: { type: 'string' },
-  },
-  'X-RateLimit-Limit': {
-    description: `Requests of this kind (read or write) that the key may send per minute. ${IF_COUNTED}`,
-    schema: { type: 'integer' },
-  },
-  'X-RateLimit-Remaining': {
-    description: `Number of requests left in this window. ${IF_COUNTED}`,
-    schema: { type: 'integer' },
-  },
-  'X-RateLimit-Reset': {
-    description: `Unix time in seconds at which the window ends. ${IF_COUNTED}`,
-    schema: { type: 'integer' },
-  },
-  'WWW-Authenticate': {
-    description: 'The scheme of the credentials: `Bearer`.',
-    schema: { type: 'string' },
-  },
-  'Retry-After': {
-    description: 'Whole seconds to wait, at least 1.',
-    schema: { type: 'integer', minimum: 1 },
-  },
-} as const
-
-function usedHeaders(parts: unknown) {
-  const text = JSON.stringify(parts)
-  const isUsed = ([name]: [string, unknown]) => text.includes(`"#/components/headers/${name}"`)
-  return Object.fromEntries(Object.entries(HEADERS).filter(isUsed))
-}
-
-type HeaderName = keyof typeof HEADERS
-
-const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
-
-const headerRefs = (names: HeaderName[]) =>
-  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
-
-type ErrorText = { description: string; message: string; fields?: object }
-
-/** Description and example of each error. */
-const ERRORS: Record<ErrorType, ErrorText> = {
-  bad_request: {
-    description: 'The request is not valid HTTP.',
-    message: 'This is not a valid HTTP request.',
-  },
-  authentication_error: {
-    description: 'The credentials are missing, unknown, revoked or expired.',
-    message: 'The API key is unknown.',
-  },
-  authorization_error: {
-    description:
-      'The key lacks the scope that this operation needs, or the account’s API access is not enabled or is suspended. For listing stock also: the account’s payout setup is not verified.',
-    message: 'The API key lacks the scope catalog:read.',
-  },
-  not_found: {
-    description:
-      'No record that the caller can access has this identifier, or the percent-encoding of the URL is malformed.',
-    message: 'There is no such record.',
-  },
-  method_not_allowed: {
-    description: 'The path exists with other methods, named in `Allow`.',
-    message: 'PUT is not allowed here. Allowed: GET, HEAD.',
-  },
-  request_timeout: {
-    description: 'The request was not complete within 60 seconds. It had no effect.',
-    message: 'The request took too long to arrive.',
-  },
-  conflict: {
-    description: 'The current state of the record does not allow this operation.',
-    message: 'A revoked key cannot be rotated.',
-  },
-  ambiguous_identifier: {
-    description:
-      'Several records share the friendly identifier; `fields.candidates` lists them. A canonical id always resolves.',
-    message: 'The shortcut "brs" means 2 sets. Use a canonical id.',
-    fields: {
-      candidates: [
-        {
-          id: 'swsh9',
-          shortcut: 'brs',
-          name: 'Brilliant Stars',
-          series: 'Sword & Shield',
-          language: 'EN',
-          region: 'int',
-        },
-        {
-          id: 'swsh9tg',
-          shortcut: 'brs',
-          name: 'Brilliant Stars Trainer Gallery',
-          series: 'Sword & Shield',
-          language: 'EN',
-          region: 'int',
-        },
-      ],
-    },
-  },
-  cursor_expired: {
-    description: 'The cursor is older than 30 days: changes after it may have been deleted.',
-    message:
-      'The cursor has expired. Request a new one without `cursor`, list all of your records again, and continue from the new cursor.',
-  },
-  payload_too_large: {
-    description: 'The body is larger than this operation allows: 256 KiB unless stated otherwise.',
-    message: 'The body is larger than 256 KiB.',
-  },
-  unsupported_media_type: {
-    description: 'This operation does not accept the media type of the body.',
-    message: 'Send the body as JSON with "Content-Type: application/json".',
-  },
-  expectation_failed: {
-    description: 'The `Expect` header is not `100-continue`.',
-    message: 'Only "Expect: 100-continue" is supported.',
-  },
-  validation_error: {
-    description:
-      'The body or the query is not valid, or the body is not a JSON object, even if the operation needs none. `fields` maps field names to messages.',
-    message: 'The page field must be an integer from 1 to 1000000000.',
-    fields: { page: ['The page field must be an integer from 1 to 1000000000.'] },
-  },
-  rate_limited: {
-    description:
-      'The key’s read or write limit is used up for this minute, or the client’s address has sent too many wrong keys.',
-    message: 'Too many read requests: 600 a minute are possible. Try again in 12 s.',
-  },
-  headers_too_large: {
-    description: 'The address and headers are larger than 16 KiB.',
-    message: 'The address and headers are larger than 16 KiB.',
-  },
-  server_error: {
-    description: 'The service failed. Its log has the details under the request id.',
-    message: 'Something went wrong on our side.',
-  },
-  provider_error: {
-    description:
-      'The carrier failed. The request was valid and can be repeated later: no label is bought twice.',
-    message: 'The carrier could not provide the label. Try again later.',
-  },
-  service_unavailable: {
-    description:
-      'The database is unavailable, or the service is overloaded or starting. Repeat the request after `Retry-After` seconds. A write may have taken effect: repeat it with the same `Idempotency-Key`, or read the record first.',
-    message: 'The database is unavailable. Try again shortly.',
-  },
-}
-
-const errorExample = (type: ErrorType, { message, fields }: ErrorText = ERRORS[type]) => {
-  return { error: { type, message, ...(fields ? { fields } : {}) } }
-}
-
-const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
-
-/** Errors of a request that is refused before its fields are read. */
-const UNREAD = new Set<ErrorType>([
-  'authentication_error',
-  'request_timeout',
-  'payload_too_large',
-  'unsupported_media_type',
-])
-
-function errorResponse(type: ErrorType, { errorTexts, showsLimits }: ApiDescription) {
-  const text = errorTexts?.[type] ?? ERRORS[type]
-  const names: HeaderName[] = ['X-Request-Id']
-  if (!UNREAD.has(type)) names.push('X-Ignored-Fields')
-  if (type === 'authentication_error') names.push('WWW-Authenticate')
-  if (showsLimits || type === 'rate_limited') names.push(...LIMIT_HEADERS)
-  if (type === 'rate_limited' || type === 'service_unavailable') names.push('Retry-After')
-  return {
-    description: text.description,
-    headers: headerRefs(names),
-    content: { 'application/json': { schema: ERROR_SCHEMA, example: errorExample(type, text) } },
-  }
-}
-
-/** Several errors that share a status, each with its example. */
-function severalErrors(types: ErrorType[]) {
-  return {
-    description: types.map((type) => `\`${type}\`: ${ERRORS[type].description}`).join(' '),
-    content: {
-      'application/json': {
-        schema: ERROR_SCHEMA,
-        examples: Object.fromEntries(types.map((type) => [type, { value: errorExample(type) }])),
-      },
-    },
   }
 }
 
