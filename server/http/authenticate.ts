@@ -1,4 +1,3 @@
-import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type ApiError, authenticationError, authorizationError, rateLimited } from '../errors.ts'
@@ -8,13 +7,10 @@ import type { Scope } from '../keys/scopes.ts'
 import { addressSubject } from '../limits/address.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
-import { type StaffRole, staffOf } from '../staff/staff.ts'
 import { countEarlierWait } from './database-time.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller of the operator API. Set on each of its routes. */
-    operator: OperatorCaller
     /** The seller's key and account. Set on every route of the seller API. */
     caller: Caller
   }
@@ -24,15 +20,10 @@ declare module 'fastify' {
   }
 }
 
-/** A staff member, or the owner of the operator token, who has no id. */
-export type OperatorCaller = { staffId: number | null; name: string; role: StaffRole }
-
-const ROOT: OperatorCaller = { staffId: null, name: 'operator', role: 'admin' }
-
 /** Every route of the seller and tools API declares it. */
 type RequiredScope = Scope | readonly Scope[] | null
 
-type Done = (error?: Error) => void
+export type Done = (error?: Error) => void
 
 /** The verdict on a request with a valid key. The request is counted. */
 export type Admission = { caller: Caller; limit: RateLimit; problem: ApiError | undefined }
@@ -117,57 +108,10 @@ export function admitLater(
   admissions.set(request, { admission, startedAt })
 }
 
-/** Checks the operator token or a staff token, and sets `request.operator`. */
-export function authenticateOperator(ctx: Service) {
-  const isRoot = isOperatorToken(ctx)
-  return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-    const token = bearerOf(request.headers)
-    if (token === undefined) {
-      refuse(ctx, request, reply, done, NO_TOKEN)
-      return
-    }
-    withValue(isRoot(token) ? ROOT : callerOf(ctx, token, request), done, (caller) => {
-      if (caller) {
-        request.operator = caller
-        done()
-      } else {
-        refuse(ctx, request, reply, done, WRONG_TOKEN)
-      }
-    })
-  }
-}
-
-/** Checks the operator token. Staff tokens are refused. */
-export function authenticateRoot(ctx: Service) {
-  const isRoot = isOperatorToken(ctx)
-  return (request: FastifyRequest, reply: FastifyReply, done: Done): void => {
-    const token = bearerOf(request.headers)
-    if (token !== undefined && isRoot(token)) done()
-    else refuse(ctx, request, reply, done, token === undefined ? NO_TOKEN : WRONG_TOKEN)
-  }
-}
-
-/** Compares hashes, so that the comparison takes the same time for any token. */
-function isOperatorToken({ config }: Service): (token: string) => boolean {
-  const expected = hash('sha256', config.operatorToken ?? '', 'buffer')
-  return (token) => timingSafeEqual(hash('sha256', token, 'buffer'), expected)
-}
-
-async function callerOf(
-  ctx: Service,
-  token: string,
-  { ip }: FastifyRequest,
-): Promise<OperatorCaller | undefined> {
-  const member = await staffOf(ctx, token, addressSubject(ip))
-  return member ? { staffId: member.id, name: member.name, role: member.role } : undefined
-}
-
 const NO_KEY = 'No API key was sent. Send it as "Authorization: Bearer <key>".'
 const UNKNOWN_KEY = 'The API key is unknown.'
 const REVOKED_KEY = 'The API key has been revoked.'
 const EXPIRED_KEY = 'The API key has expired: it was rotated more than 24 hours ago.'
-const NO_TOKEN = 'No operator token was sent. Send it as "Authorization: Bearer <token>".'
-const WRONG_TOKEN = 'The operator token or staff token is wrong, or was revoked.'
 
 /** The credentials of the Authorization header, ignoring the case of its scheme. */
 export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
@@ -295,7 +239,7 @@ export function showLimit(
 }
 
 /** Responds with 401, or with 429 if the client address has failed too often in this minute. */
-function refuse(
+export function refuse(
   ctx: Service,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -330,7 +274,7 @@ export function refusalOf(
  * Calls `next` with a value, at once or when the promise resolves. A rejection, or an exception that `next` throws after
  * a promise, goes to `done`: otherwise it would be unhandled.
  */
-function withValue<T>(value: T | Promise<T>, done: Done, next: (value: T) => void): void {
+export function withValue<T>(value: T | Promise<T>, done: Done, next: (value: T) => void): void {
   if (value instanceof Promise) value.then(next).catch(done)
   else next(value)
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { Service } from '../../service.ts'
-import { authenticateRoot } from '../authenticate.ts'
+import { authenticateRoot } from '../authenticate-operator.ts'
 
 /** Metrics for Prometheus. They reveal a lot about the business, so they need the operator token. */
 export const metricsRoutes =
