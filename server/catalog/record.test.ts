@@ -279,7 +279,7 @@ describe('text that PostgreSQL cannot store', () => {
     )
   })
 
-  it('complete surrogate pairs are accepted', () => {
+  it('a name may contain complete surrogate pairs', () => {
     expect(parsed(CARD, 'name', 'Mew 🌟')).toBe('Mew 🌟')
   })
 })
@@ -307,7 +307,7 @@ describe('names', () => {
     'Pikachu & Zekrom',
   ])('the name %s is stored unchanged', (name) => expect(parsed(CARD, 'name', name)).toBe(name))
 
-  it('a name cannot be blank', () => {
+  it('a record whose name is blank is rejected', () => {
     expect(reason({ ...CARD, name: ' \u3000 ' })).toBe('name must not be blank')
   })
 

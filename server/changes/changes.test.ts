@@ -147,7 +147,7 @@ describe('GET /tools/v1/changes', () => {
     expect(rows).toHaveLength(0)
   })
 
-  it('a reservation is no change', async () => {
+  it('the change feed has no change for a reservation', async () => {
     const seller = await app.seller()
     const [id] = await list(seller, cardItem({ quantity: 2 }))
     const cursor = await startCursor(seller)

@@ -37,7 +37,7 @@ describe('a query string', () => {
     },
   )
 
-  it('a value after an empty one counts', () => {
+  it('the last value of a parameter counts, also after an empty one', () => {
     expect({ ...parseQuery('a=1&a=&a=2') }).toEqual({ a: '2' })
   })
 

@@ -247,7 +247,7 @@ describe('a payout run', () => {
       expect((await balances())[`seller:${seller.accountId}`]).toBe(-700)
     })
 
-    it('if the first payout of the slice fails as well, it has the whole amount', async () => {
+    it('the first payout of a slice has the whole amount if it fails after the credit', async () => {
       const { seller } = await credited()
       const [, , first] = await payoutsOf(seller)
       await fail(first.id)

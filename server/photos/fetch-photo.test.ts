@@ -38,7 +38,7 @@ const redirectTo =
     res.writeHead(status, { location }).end()
 
 describe('fetchPhoto', () => {
-  it('the request has our User-Agent, and no credentials or cookies', async () => {
+  it('the request for a photo has our User-Agent, and no credentials or cookies', async () => {
     let seen: object = {}
     const site = await internet.site('photos.example', ({ method, url, headers }, res) => {
       seen = { method, url, ...headers }

@@ -199,7 +199,7 @@ describe('after 30 days', () => {
     expect([await count(), await eventsOf()]).toEqual([0, 0])
   })
 
-  it('two processes can prune at once', async () => {
+  it('two prunes at the same time delete the old deliveries, and neither fails', async () => {
     await write(1_500)
     await end()
     await sendSampleEvent(app, seller.accountId)

@@ -33,7 +33,7 @@ describe('the next attempt of a delivery', () => {
     },
   )
 
-  it('there is no attempt after the fifth', () => {
+  it('a delivery gets no attempt after the fifth', () => {
     expect(MAX_TRIES).toBe(5)
     expect(nextTryAt(5, FIRST, secondsOn(6 * HOURS))).toBeUndefined()
   })

@@ -246,7 +246,7 @@ describe('imports', () => {
     expect(await db`select slug from products`).toEqual([{ slug: 'tin' }])
   })
 
-  it('ids may contain any characters', async () => {
+  it('the ids of an import may contain quotes, braces and characters of every script', async () => {
     const ids = [
       "it's",
       'say "x"',

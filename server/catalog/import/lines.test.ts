@@ -19,26 +19,26 @@ async function lines(source: string | Buffer, chunkBytes = 64 * KIB): Promise<Li
 }
 
 describe('lines', () => {
-  it('lines are numbered from 1', async () => {
+  it('the lines of an import are numbered from 1', async () => {
     expect(await lines('a\nb\n')).toEqual([
       { number: 1, text: 'a' },
       { number: 2, text: 'b' },
     ])
   })
 
-  it('the last line needs no newline', async () => {
+  it('the last line of an import needs no newline', async () => {
     expect(await lines('a\nb')).toEqual(await lines('a\nb\n'))
   })
 
-  it('lines may end in \\r\\n', async () => {
+  it('a line of an import may end in \\r\\n', async () => {
     expect(await lines('a\r\nb\r')).toEqual(await lines('a\nb\n'))
   })
 
-  it('an empty source has no lines', async () => {
+  it('an empty source has no lines to import', async () => {
     expect(await lines('')).toEqual([])
   })
 
-  it('blank lines are skipped but counted', async () => {
+  it('blank lines of an import are skipped but counted', async () => {
     expect(await lines('\n \t\r\na\n\n\nb\n\n')).toEqual([
       { number: 3, text: 'a' },
       { number: 6, text: 'b' },

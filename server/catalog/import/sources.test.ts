@@ -67,7 +67,7 @@ describe('a file of lines', () => {
 })
 
 describe('invalid paths', () => {
-  it('a missing path is a start error', async () => {
+  it('a missing path to import is a start error', async () => {
     const path = join(folder, 'missing.ndjson')
     await expect(openSource(path)).rejects.toEqual(
       new StartError(`There is no file or folder ${path}.`),

@@ -562,7 +562,7 @@ describe('scopes, tokens and limits', () => {
     ])
   })
 
-  it('only a token for this address is accepted', async () => {
+  it('a tool server accepts only tokens for its own address', async () => {
     const status = async (path: string, token?: string) => {
       const { status, headers } = await send(app, path, 'tools/list', {}, { token })
       return [status, headers['www-authenticate']]

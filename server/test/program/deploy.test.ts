@@ -165,7 +165,7 @@ describe('the proxies', () => {
     expect(Number(seconds) * 1000).toBeGreaterThan(app.app.server.requestTimeout)
   })
 
-  it('both proxies wait longer than the 130 seconds that labels of several orders take', () => {
+  it('the proxies of the examples wait longer than the 130 seconds that labels of several orders take', () => {
     const [, inNginx] = /^ {4}proxy_read_timeout (\d+)s/m.exec(nginx)!
     const [, inCaddy] = /response_header_timeout (\d+)s/.exec(caddy)!
     expect(Number(inNginx)).toBeGreaterThan(130)

@@ -411,7 +411,7 @@ describe('the other pages', () => {
     )
   })
 
-  it('with PUBLIC_PAGES=false there are none, and / describes the service', async () => {
+  it('with PUBLIC_PAGES=false there are no public pages, and / describes the service', async () => {
     const other = await startTestApp({ settings: { PUBLIC_PAGES: 'false' } })
     for (const path of [CARD, '/search?q=a', '/sitemap.xml', '/robots.txt', '/market.css']) {
       expect((await other.anyone.get(path)).status).toBe(404)
