@@ -27,6 +27,8 @@ export type Erased = {
   open: number
 }
 
+type ErasedInBatch = Omit<Erased, 'open'>
+
 /** Checkouts that one transaction erases. */
 const BATCH = 200
 
@@ -44,9 +46,9 @@ export async function eraseBuyer(
   const found = await db<{ id: number }[]>`
     select id from checkouts where lower(buyer_email) = lower(${email}) and erased_at is null
   `
-  const erased = { ...NOTHING }
+  let erased = NOTHING
   for (let at = 0; at < found.length; at += BATCH) {
-    await eraseBatch(ctx, idsOf(found.slice(at, at + BATCH)), null, erased)
+    erased = sumOf(erased, await eraseBatch(ctx, idsOf(found.slice(at, at + BATCH)), null))
   }
   // E-mails from before they had a reference to their slice.
   const withoutSlice = await eraseMails(
@@ -72,21 +74,29 @@ export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promi
       order by id
       limit ${BATCH}
     `
-    await eraseBatch(ctx, idsOf(found), before, { ...NOTHING })
+    await eraseBatch(ctx, idsOf(found), before)
     last = found.at(-1)?.id ?? last
     isMore = found.length === BATCH
   }
 }
 
-const NOTHING: Erased = {
+const NOTHING: ErasedInBatch = {
   checkouts: 0,
   mails: 0,
   events: 0,
   labels: 0,
   disputes: 0,
   reviews: 0,
-  open: 0,
 }
+
+const sumOf = (a: ErasedInBatch, b: ErasedInBatch): ErasedInBatch => ({
+  checkouts: a.checkouts + b.checkouts,
+  mails: a.mails + b.mails,
+  events: a.events + b.events,
+  labels: a.labels + b.labels,
+  disputes: a.disputes + b.disputes,
+  reviews: a.reviews + b.reviews,
+})
 
 const idsOf = (rows: { id: number }[]) => rows.map(({ id }) => id)
 
@@ -95,8 +105,7 @@ async function eraseBatch(
   ctx: Context & { files: FileStore },
   found: number[],
   before: Date | null,
-  total: Erased,
-): Promise<void> {
+): Promise<ErasedInBatch> {
   const slices = await slicesOf(ctx.db, found)
   const busy = await ctx.db<{ id: number }[]>`
     select distinct slice_id as id
@@ -119,16 +128,15 @@ async function eraseBatch(
   `
   // Before the transaction, which must not wait for files. After a crash, the next run finds the checkouts again.
   for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
-  const erased = await eraseCheckouts(ctx, ids, { withReviews: before === null })
+  const { slices: erased, ...counts } = await eraseCheckouts(ctx, ids, {
+    withReviews: before === null,
+  })
   // Again, because a poll may have stored a label before the transaction. A later one finds the data erased.
-  const erasedSlices = new Set(erased.slices)
+  const erasedSlices = new Set(erased)
   for (const { sliceId, name } of labels) {
     if (erasedSlices.has(sliceId)) await ctx.files.delete(labelPath(`${name}.pdf`))
   }
-  for (const key of ['checkouts', 'mails', 'events', 'disputes', 'reviews'] as const) {
-    total[key] += erased[key]
-  }
-  total.labels += labels.filter(({ isReady }) => isReady).length
+  return { ...counts, labels: labels.filter(({ isReady }) => isReady).length }
 }
 
 /** Each lookup is a statement of its own: the planner would read whole tables for a join of unknown size. */
