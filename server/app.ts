@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http'
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -86,27 +85,27 @@ export async function buildApp(
       ctx.metrics.countUnreadable(refused.status)
       connection.conclude(rawResponse(refused, reqId, { isHead: isHead(error.rawPacket) }))
     },
-  }).withTypeProvider<TypeBoxTypeProvider>()
+  }) as unknown as FastifyInstance
 
   app.decorateRequest('caller')
   app.decorateRequest('member')
   app.decorateRequest('operator')
   app.decorateRequest('audited')
   app.setErrorHandler(errorHandler(log))
-  readJsonBodies(app as unknown as FastifyInstance)
-  limitDatabaseTime(app as unknown as FastifyInstance)
+  readJsonBodies(app)
+  limitDatabaseTime(app)
 
-  const allowed = allowedMethods(app as unknown as FastifyInstance)
+  const allowed = allowedMethods(app)
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(ALWAYS)
     // Before any byte of the body is read.
     done(request.is404 ? unknownUrl(request, allowed) : refusal(request))
   })
-  logResponses(app as unknown as FastifyInstance, ctx)
+  logResponses(app, ctx)
   app.addHook('onRoute', gatherBodies())
-  routes(app as unknown as FastifyInstance, ctx, lane)
+  routes(app, ctx, lane)
   await app.ready()
-  return app as unknown as FastifyInstance
+  return app
 }
 
 /**
