@@ -391,7 +391,7 @@ export interface ErrorBody {
      */
     message: string
     /**
-     * For validation_error: messages by field name. For ambiguous_identifier: `candidates`. Absent otherwise.
+     * Messages by field name if the code is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
      */
     fields?: {
       [k: string]: unknown
@@ -1495,7 +1495,7 @@ export interface LabelResult {
      */
     message: string
     /**
-     * For validation_error: messages by field name. For ambiguous_identifier: `candidates`. Absent otherwise.
+     * Messages by field name if the code is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
      */
     fields?: {
       [k: string]: unknown

@@ -3,7 +3,7 @@ import { request } from 'undici'
 import type { Log } from '../log.ts'
 import { realTime } from '../time/real-time.ts'
 
-/** Signs requests to AWS. Those of a role have a token and expire. */
+/** Signs requests to AWS. The credentials of a role have a token and expire. */
 export type AwsCredentials = {
   accessKeyId: string
   secretAccessKey: string

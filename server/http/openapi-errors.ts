@@ -18,7 +18,7 @@ const ERRORS: Record<ErrorType, ErrorText> = {
   },
   authorization_error: {
     description:
-      'The key lacks the scope that this operation needs, or the account’s API access is not enabled or is suspended. For listing stock also: the account’s payout setup is not verified.',
+      'The key lacks the scope that this operation needs, the account’s API access is not enabled or is suspended, or stock is listed while the account’s payout setup is not verified.',
     message: 'The API key lacks the scope catalog:read.',
   },
   not_found: {

@@ -18,10 +18,10 @@ const MOVED =
 /**
  * Brings the payouts of these slices up to date with the ledger. A slice whose rows are all received or cancelled gets
  * its payout, if the seller earned anything. The amount of a payout follows the ledger until it is sent. A refund after
- * that makes the slice owe, and the next run deducts the debt from the seller's other payouts. If the slice is owed again
- * after that, another payout follows. Of several payouts that are not sent, the first has the whole amount. A payout of
- * which nothing is left is deleted, unless a transfer of it has failed: that is part of the bank's history, so the payout
- * has failed.
+ * that makes the slice owe, and the next run deducts the debt from the seller's other payouts. If the slice is owed
+ * again after that, another payout follows. If several payouts are not sent, the first has the whole amount. A payout
+ * of which nothing is left is deleted, unless a transfer of it has failed: that is part of the bank's history, so the
+ * payout has failed.
  *
  * The caller holds the locks of the slices.
  */

@@ -30,7 +30,7 @@ export function SellerName({ id }: { id: number }) {
   return name ? `${name} (${id})` : `seller ${id}`
 }
 
-/** An account of the ledger. Those of sellers are `seller:12`. */
+/** An account of the ledger. The account of a seller has a name like `seller:12`. */
 export function LedgerAccount({ account }: { account: string }) {
   const [kind, id] = account.split(':')
   return kind === 'seller' ? <SellerLink id={Number(id)} /> : account

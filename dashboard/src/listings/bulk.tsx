@@ -200,7 +200,7 @@ function BulkDialog({
         <p>
           This concerns <strong>{plural(count, 'listing')}</strong>.
           {action === 'delete' &&
-            ' They disappear permanently, with the reservations of buyers’ carts. Those with an open order stay.'}
+            ' They disappear permanently, with the reservations of buyers’ carts. Listings with an open order stay.'}
           {action === 'show' && ' Listings without stock stay sold out.'}
         </p>
         {action === 'price' && (

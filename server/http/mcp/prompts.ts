@@ -35,7 +35,7 @@ Work in these steps:
 1. Read all pages of list_orders with status pending. Rows with the same slice_key are one parcel.
 2. Show me a pick list: for each parcel its buyer, and for each row the card, condition, language and quantity.
 3. Ask me which parcels to prepare. Then say how many labels that will buy, because each costs money, and wait for my answer.
-4. Call buy_label for one row of each of these parcels, and give me the links. For self_ship there is no label: get_order with include_address has the address.
+4. Call buy_label for one row of each of these parcels, and give me the links. A parcel with self_ship has no label: get_order with include_address has the address.
 5. When I say that the parcels have been handed over, call ship_order for one row of each, with a tracking_code where my own tracked shipping needs one.`,
 }
 

@@ -11,8 +11,8 @@ import { homePage } from './market/home-page.ts'
 import { sendMarketPage } from './market/layout.ts'
 
 /**
- * The landing page, as HTML for browsers and JSON for programs. For browsers it is the entrance to the public pages, or
- * without these a description of the service.
+ * The landing page, as HTML for browsers and JSON for programs. The HTML is the entrance to the public pages, or
+ * describes the service if there are none.
  */
 export const landingRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
