@@ -53,8 +53,8 @@ export function sharedTransactions<Tx>(
     waitFor(item, (waiter) => {
       let add = queues.get(work)
       if (!add) {
-        const locked = openQueue(transact, work, true, () => {})
-        add = openQueue(transact, work, false, locked)
+        const addLocked = openQueue(transact, work)
+        add = openQueue(transact, work, addLocked)
         queues.set(work, add)
       }
       add(waiter)
@@ -73,12 +73,11 @@ export async function handleAlone<Tx, Item, Result>(
   return outcome.result
 }
 
-/** @param locked handles the items whose rows are locked; never called if the queue waits */
+/** @param addLocked adds an item whose rows are locked to another queue; if absent, this queue waits for the locks */
 function openQueue<Tx, Item, Result>(
   transact: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>,
   work: SharedWork<Tx, Item, Result>,
-  waits: boolean,
-  locked: (waiter: Waiter<Item, Result>) => void,
+  addLocked?: (waiter: Waiter<Item, Result>) => void,
 ): (waiter: Waiter<Item, Result>) => void {
   let waiting: Waiter<Item, Result>[] = []
   let isRunning = false
@@ -86,10 +85,10 @@ function openQueue<Tx, Item, Result>(
   const handle = async (waiters: Waiter<Item, Result>[]): Promise<void> => {
     try {
       const items = waiters.map(({ item }) => item)
-      const outcomes = await within(waiters, () => transact((tx) => work(tx, items, waits)))
+      const outcomes = await within(waiters, () => transact((tx) => work(tx, items, !addLocked)))
       for (const [index, waiter] of waiters.entries()) {
         const outcome = outcomes[index]!
-        if (outcome === 'locked') locked(waiter)
+        if (outcome === 'locked') addLocked?.(waiter)
         else if ('error' in outcome) waiter.reject(outcome.error)
         else waiter.resolve(outcome.result)
       }
