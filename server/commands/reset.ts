@@ -23,8 +23,8 @@ export const resetCommand: Command = {
         'DATABASE_URL is set: only a trial with the embedded database can be reset.',
       )
     }
-    const keepsFiles = storageUrl === pathToFileURL(path.join(dataDir, 'files')).href
-    await reset(dataDir, keepsFiles)
+    const storesFiles = storageUrl === pathToFileURL(path.join(dataDir, 'files')).href
+    await reset(dataDir, { storesFiles })
     return 0
   },
 }
@@ -32,7 +32,8 @@ export const resetCommand: Command = {
 const LOCKS = [IN_USE_LOCK, START_LOCK, 'secrets.lock', 'postgresql.lock']
 const LOCK_TIMEOUT_MS = 1_000
 
-async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
+/** @param storesFiles whether the service stores its files in `dataDir`, so that they belong to the trial */
+async function reset(dataDir: string, { storesFiles }: { storesFiles: boolean }): Promise<void> {
   const within = (...names: string[]) => path.join(dataDir, ...names)
   if (!(await exists(dataDir))) return print(`There is nothing at ${dataDir}.`)
   // A service with an external database may store files in DATA_DIR, but has neither of these.
@@ -56,7 +57,7 @@ async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
       await remove(within('secrets', `${name}.new`))
     }
     await removeIfEmpty(within('secrets'))
-    if (keepsFiles) {
+    if (storesFiles) {
       for (const name of STORED_DIRECTORIES) await remove(within('files', name))
       await removeIfEmpty(within('files'))
     }
@@ -66,7 +67,7 @@ async function reset(dataDir: string, keepsFiles: boolean): Promise<void> {
   }
   await removeIfEmpty(dataDir)
   let left: string[] = await readdir(dataDir).catch(() => [])
-  if (!keepsFiles && left.includes('files')) {
+  if (!storesFiles && left.includes('files')) {
     print(`Left files in ${dataDir}: STORAGE_URL names another place.`)
     left = left.filter((name) => name !== 'files')
   }

@@ -17,8 +17,8 @@ export const IN_USE_LOCK = 'in-use.lock'
  */
 export async function useDataDir(config: Config): Promise<() => void> {
   const { dataDir, databaseUrl, sandbox, storageUrl } = config
-  const keepsFiles = storageUrl.startsWith(`${pathToFileURL(dataDir).href}/`)
-  if (databaseUrl !== undefined && !sandbox && !keepsFiles) return () => {}
+  const storesFiles = storageUrl.startsWith(`${pathToFileURL(dataDir).href}/`)
+  if (databaseUrl !== undefined && !sandbox && !storesFiles) return () => {}
   try {
     await makeDirectory(dataDir)
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
