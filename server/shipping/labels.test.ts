@@ -440,8 +440,9 @@ describe('a call during the purchase of another', () => {
 describe('labels of several orders', () => {
   it('a call for several labels starts no purchase after its time: these orders get provider_error, and a further call buys them', async () => {
     const before = await bought()
-    const startWithinMs = 20
-    interfere({ buy: (parcel) => sleep(2 * startWithinMs).then(() => simulated.buy(parcel)) })
+    // Enough for a busy machine to start the first purchases, which end after this time.
+    const startWithinMs = 1_000
+    interfere({ buy: (parcel) => sleep(startWithinMs + 10).then(() => simulated.buy(parcel)) })
     const orders = await Promise.all(Array.from({ length: 6 }, () => order()))
     const orderIds = orders.map(({ orderIds }) => orderIds[0]!)
     const account = { id: seller.accountId, payoutVerified: true }
