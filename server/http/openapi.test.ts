@@ -234,6 +234,17 @@ describe('the reference page', () => {
     expect((await app.anyone.get('/docs/scalar.js')).text).toContain('createApiReference')
   })
 
+  it('the reference page leads to the guides and the OpenAPI file without scripts', async () => {
+    for (const path of ['/docs', '/docs/']) {
+      const { text } = await app.anyone.get(path)
+      const [, notice] = text.match(/<noscript>(.*)<\/noscript>/) ?? []
+      const links = [...(notice ?? '').matchAll(/href="([^"]+)"/g)].map(
+        ([, link]) => new URL(link!, `https://cards.example${path}`).pathname,
+      )
+      expect(links).toEqual(['/docs/guides/', '/openapi.json'])
+    }
+  })
+
   it('the reference page sends its trial requests to its own origin, whatever PUBLIC_URL', async () => {
     const { text } = await app.anyone.get('/docs/reference.js')
     for (const address of [

@@ -53,6 +53,7 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
   </head>
   <body>
     <div id="reference"${withOperator ? ' data-operator' : ''}></div>
+    <noscript>The API reference needs JavaScript. Without it, read the <a href="${root}/docs/guides/">guides</a> and the <a href="${root}/openapi.json">OpenAPI file</a>.</noscript>
     <script src="${root}/docs/scalar.js"></script>
     <script src="${root}/docs/reference.js"></script>
   </body>
