@@ -705,6 +705,16 @@ describe('listings', () => {
     expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
   })
 
+  it('an import refuses to replace its own file by the failed rows', async () => {
+    const content = csvOf(2)
+    await writeFile(file('own.csv'), content)
+    for (const options of ['--dry-run', '--yes']) {
+      const { code, stderr } = await run(`listings import own.csv ${options} --failed ./own.csv`)
+      expect([code, stderr]).toEqual([2, expect.stringContaining('would replace own.csv')])
+    }
+    expect(await readFile(file('own.csv'), 'utf8')).toBe(content)
+  })
+
   it('an import lists nothing if the file of the failed rows cannot be written, nothing twice if that fails later, and leaves no rows of a former import in it', async () => {
     const before = await totalOf()
     await writeFile(file('lost.csv'), `${csvOf(2)}\n${CARD},XX,EN,1,1,B\n`)

@@ -75,7 +75,15 @@ export function importCommand(listings: Command): void {
         index,
         ...readRow(row.values, mapping),
       }))
-      if (options.failed) await checkWritable(options.failed)
+      if (options.failed) {
+        if (await isSameFile(options.failed, path)) {
+          throw new CommandError(
+            `--failed would replace ${path} by its failed rows: name another file.`,
+            EXIT.usage,
+          )
+        }
+        await checkWritable(options.failed)
+      }
       const { id } = await session.client.me()
       const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url, id]))
       const journalFile = `${path}.import`
@@ -286,6 +294,11 @@ function list(
     progress: (done) => out.progress(`Listed ${done} of ${journal.rows.length} rows`),
     keep,
   })
+}
+
+async function isSameFile(path: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([path, other].map((file) => stat(file).catch(() => undefined)))
+  return a !== undefined && a.dev === b?.dev && a.ino === b.ino
 }
 
 /** Fails before anything is listed if the file of the failed rows cannot be written. */
