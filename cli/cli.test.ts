@@ -121,11 +121,40 @@ const file = (name: string) => path.join(folder, name)
 const totalOf = async (status = 'active') =>
   (await seller.get(`/v1/listings?status=${status}`)).body.meta.total as number
 
-/** A device login to the shop that its member allows. */
-async function login(env: object, address = url): Promise<Result> {
+/** Makes the waits of a program a hundred times shorter: a login polls every five seconds. */
+const FAST_CLOCK = `data:text/javascript,${encodeURIComponent(`
+  import { syncBuiltinESMExports } from 'node:module'
+  import timers from 'node:timers/promises'
+  const { setTimeout } = timers
+  timers.setTimeout = (ms, ...others) => setTimeout(ms / 100, ...others)
+  syncBuiltinESMExports()
+`)}`
+
+/** Resolves when the member has allowed the login that runs. */
+let allowed: Promise<void>
+
+/**
+ * Starts a proxy of the service and returns its address. The polls of a login wait until the member has allowed it.
+ *
+ * @param answer answers a request instead of the service, or returns undefined
+ */
+async function startProxy(
+  answer: (request: IncomingMessage, response: ServerResponse) => unknown = () => undefined,
+): Promise<string> {
+  const { port } = await startWebServer(async (request, response) => {
+    if (request.url === '/oauth/token') await allowed
+    if (!answer(request, response)) await forward(request, response)
+  })
+  return `http://127.0.0.1:${port}`
+}
+
+/** A device login to the shop that its member allows, through a proxy. */
+async function login(env: object, address: string): Promise<Result> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  allowed = promise
   const { child, ended } = start(
     ['login', '--no-browser', '--scopes', 'orders:read', '--url', address],
-    { env },
+    { env: { ...env, NODE_OPTIONS: `--import ${FAST_CLOCK}` } },
   )
   let shown = ''
   child.stderr.on('data', (data) => {
@@ -134,6 +163,7 @@ async function login(env: object, address = url): Promise<Result> {
   const code = await until('a code', async () => /code ([A-Z-]{9})/.exec(shown)?.[1])
   const member = await app.member(seller.accountId)
   await member.post('/device', form({ user_code: code, ...allowing(['orders:read']) }, {}, url))
+  resolve()
   return ended
 }
 
@@ -168,42 +198,42 @@ describe('accounts and profiles', () => {
       [503, '{"error":{"type":"service_unavailable","message":"Later."}}'],
       [429, '{"error":"temporarily_unavailable","error_description":"Too many requests."}'],
     ] as const
-    const { port } = await startWebServer(async (request, response) => {
+    const address = await startProxy((request, response) => {
       const answer = request.url === '/oauth/token' ? answers[polls++] : undefined
-      if (!answer) return forward(request, response)
-      response.writeHead(answer[0], { 'content-type': 'application/json' }).end(answer[1])
+      if (!answer) return undefined
+      return response.writeHead(answer[0], { 'content-type': 'application/json' }).end(answer[1])
     })
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('unsteady') }
-    const { code, stderr } = await login(env, `http://127.0.0.1:${port}`)
+    const { code, stderr } = await login(env, address)
     expect([code, polls], stderr).toEqual([0, 3])
   })
 
   it('login revokes the key that the former login created, but keeps that key if it is entered again; logout then revokes it', async () => {
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('again') }
     const statusOf = async (key: string) => (await app.withKey(key).get('/v1/me')).status
-    expect((await login(env)).code).toBe(0)
+    const address = await startProxy()
+    expect((await login(env, address)).code).toBe(0)
     const former = await storedKey(file('again'))
-    expect((await login(env)).code).toBe(0)
+    expect((await login(env, address)).code).toBe(0)
     const key = await storedKey(file('again'))
     expect([await statusOf(former), await statusOf(key)]).toEqual([401, 200])
-    await succeed(`login --with-key --url ${url}`, { env, input: key })
+    await succeed(`login --with-key --url ${address}`, { env, input: key })
     expect(await statusOf(key)).toBe(200)
     await succeed('logout', { env })
     expect(await statusOf(key)).toBe(401)
   })
 
   it('a login that cannot use the key that it has created revokes it', async () => {
-    const { port } = await startWebServer(async (request, response) => {
-      if (request.url === '/v1/me') return response.writeHead(500).end()
-      await forward(request, response)
-    })
+    const address = await startProxy(
+      ({ url }, response) => url === '/v1/me' && response.writeHead(500).end(),
+    )
     const validKeys = async () => {
       const { body } = await app.operator.get(`/operator/v1/accounts/${seller.accountId}/keys`)
       return body.data.filter((key: { revoked_at: string | null }) => key.revoked_at === null)
     }
     const before = await validKeys()
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('useless') }
-    expect((await login(env, `http://127.0.0.1:${port}`)).code).toBe(1)
+    expect((await login(env, address)).code).toBe(1)
     expect(await validKeys()).toEqual(before)
     expect((await run('whoami', { env })).code).toBe(3)
   })
