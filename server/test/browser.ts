@@ -22,8 +22,13 @@ if (!chromiumPath) {
   )
 }
 
-/** A page lives for seconds: optimizing its code would cost more CPU time than it saves. */
-const ARGUMENTS = ['--no-sandbox', '--js-flags=--no-opt --no-maglev']
+const ARGUMENTS = [
+  '--no-sandbox',
+  // A page lives for seconds: optimizing its code would cost more CPU time than it saves.
+  '--js-flags=--no-opt --no-maglev',
+  // Most profiles have one page: Chromium would start a process for the next one in advance.
+  '--renderer-process-limit=1',
+]
 
 /** Generous, because the machine of a test may be busy. */
 const TIMEOUT_MS = 60_000
