@@ -224,6 +224,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByRole('link', { name: 'Runs' }).click()
     await press('Run payouts')
     await dialog.getByRole('button', { name: 'Run payouts' }).click()
+    await dialog.waitFor({ state: 'detached' })
     await page.getByText(/took 1 payout: €/).waitFor()
     const file = page.waitForEvent('download')
     await page.getByRole('button', { name: /^Download the file/ }).click()
@@ -233,6 +234,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await press(/^Actions for payout/)
     await page.getByRole('menuitem', { name: 'Mark as paid' }).click()
     await dialog.getByRole('button', { name: 'Mark as paid' }).click()
+    await dialog.waitFor({ state: 'detached' })
     await page.getByRole('cell', { name: 'paid', exact: true }).waitFor()
     await expectAccessible(page)
     await main.getByRole('link', { name: 'Ledger' }).click()
@@ -247,6 +249,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await press(/^Remove review/)
     await page.getByLabel('Reason').fill('It contains a telephone number.')
     await dialog.getByRole('button', { name: 'Remove review' }).click()
+    await dialog.waitFor({ state: 'detached' })
     await main.getByText('It contains a telephone number.').waitFor()
     await expectAccessible(page)
 
