@@ -79,7 +79,10 @@ export async function openService(
   const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())
   const { begin } = transactions
-  const signals = await openSignals(databaseUrl, sql, log, primary?.siblings)
+  const signals = await openSignals(databaseUrl, sql, log, {
+    siblings: primary?.siblings,
+    circuit,
+  })
   closers.push(() => signals.close())
   const { signal } = signals
   const clock = await startClock({ db: sql, begin, signal }, signals, log)

@@ -9,6 +9,7 @@ import { until } from '../test/until.ts'
 import { newBudget, withBudget } from './budget.ts'
 import { circuitFor, connect } from './connect.ts'
 import { POOL_LIMITS } from './pool.ts'
+import { openSignals } from './signals.ts'
 import type { Db, Sql } from './sql.ts'
 import { type Transactions, transactionsOn } from './transactions.ts'
 import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
@@ -247,6 +248,25 @@ describe('a pool', () => {
     expect(await running).toBe('done')
     expect(isUnavailable(await failure(one(pool)))).toBe(true)
   })
+})
+
+it('statements work as soon as the connection for signals is back after an outage', async () => {
+  const circuit = circuitFor(proxy.url, { probeIntervalMs: 60_000, silenceMs: 300, timeoutMs: 500 })
+  const pool = connect(proxy.url, { max: 1, limits, circuit })
+  const log = { warn: () => {} } as never
+  const signals = await openSignals(proxy.url, pool, log, { circuit })
+  const restored = Promise.withResolvers<boolean>()
+  try {
+    await proxy.refuse()
+    await until('the loss is noticed', async () => !signals.connected && !(await works(pool)))
+    signals.on('keys', () => restored.resolve(works(pool)))
+    await proxy.restore()
+    expect(await restored.promise).toBe(true)
+  } finally {
+    await proxy.restore()
+    await signals.close()
+    await pool.end({ timeout: 1 })
+  }
 })
 
 describe('transactions', () => {

@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts'
+import type { Circuit } from './circuit.ts'
 import { connectAlone } from './connect.ts'
 import type { Db, Sql } from './sql.ts'
 
@@ -83,12 +84,16 @@ export function localSignals(): Signals {
 
 const THROTTLE_MS = 20
 
-/** Signals between all processes that use this database; `db` sends them, a connection of its own receives them. */
+/**
+ * Signals between all processes that use this database; `db` sends them, a connection of its own receives them.
+ *
+ * @param options.circuit that of `db`: closed when the connection is restored, because subscribers read the database
+ */
 export async function openSignals(
   url: string,
   db: Db,
   log: Log,
-  siblings?: Siblings,
+  { siblings, circuit }: { siblings?: Siblings | undefined; circuit?: Circuit } = {},
 ): Promise<Signals> {
   const { notify, on, topics } = subscriptions()
   siblings?.listen(notify)
@@ -104,6 +109,7 @@ export async function openSignals(
   const notices = await listenForNotices(url, log, {
     received: notify,
     restored: () => {
+      circuit?.answered()
       for (const topic of topics()) if (REACH[topic] !== 'this process') notify(topic)
     },
   })
