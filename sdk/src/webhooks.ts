@@ -68,7 +68,7 @@ export async function verify(
   }
   if (-age > toleranceSeconds) {
     throw new SignatureError(
-      `The delivery is ${Math.ceil(-age)} s ahead of this clock. If the clock of your sandbox was moved, pass a function \`now\` that returns its time, or a larger \`toleranceSeconds\`.`,
+      `The delivery is ${Math.ceil(-age)} s ahead of this clock. In a sandbox, pass a function \`now\` that returns its time, or a larger \`toleranceSeconds\`.`,
     )
   }
   const signed = await signedBytes(timestamp, body)
