@@ -1,6 +1,4 @@
-import path from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Test files that start processes or embedded clusters, and those that take several seconds each. */
 const SLOW = [
@@ -77,52 +75,14 @@ const SLOW = [
   'server/limits/{counters,secret-lookups}.test.ts',
 ]
 
-/**
- * The files that take longest. They start first, so that none of them runs alone at the end; those that wait most of their
- * time alternate with those that need a core.
- */
-const LONGEST = [
-  'server/http/dashboard/listings.browser.test.ts',
-  'server/limits/redis-counters.test.ts',
-  'server/webhooks/crash.test.ts',
-  'server/http/dashboard/console.browser.test.ts',
-  'cli/cli.test.ts',
-  'server/database/outage.test.ts',
-  'server/bundle/bundle.test.ts',
-  'server/serve.test.ts',
-  'server/http/dashboard/shell.browser.test.ts',
-  'server/processes/processes.test.ts',
-  'server/database/embedded/os-user.test.ts',
-  'server/http/dashboard/orders.browser.test.ts',
-  'server/photos/crash.test.ts',
-  'server/test/program/tour.test.ts',
-  'server/http/dashboard/webhooks.browser.test.ts',
-  'server/database/embedded/supervisor.test.ts',
-  'server/database/embedded/embedded.test.ts',
-  'server/test/program/disk-full.test.ts',
-]
-
-/** The longest files first, then the other slow ones, and the fast ones last. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId, project }: TestSpecification) => {
-      const index = LONGEST.indexOf(path.relative(import.meta.dirname, moduleId))
-      if (index >= 0) return index
-      return LONGEST.length + (project.name === 'fast' ? 1 : 0)
-    }
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
-  }
-}
-
 export default defineConfig({
   test: {
-    sequence: { sequencer: LongestFirst },
     globalSetup: ['server/test/global-setup.ts'],
     setupFiles: ['server/test/setup.ts'],
     // A worker loads the product once and runs many files: loading it for each file took a third of the time.
     isolate: false,
     // The tests often wait for other processes: more workers than cores make the run shorter.
-    maxWorkers: 6,
+    maxWorkers: 4,
     // Only for tests that hang: on a busy machine, a test takes ten times as long as on a quiet one.
     testTimeout: 180_000,
     hookTimeout: 180_000,

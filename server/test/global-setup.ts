@@ -37,7 +37,7 @@ export default async function setup(project: TestProject) {
       fsync: 'off',
       synchronous_commit: 'off',
       full_page_writes: 'off',
-      max_connections: '600',
+      max_connections: '400',
       // Each removal of a database looks through all of them.
       shared_buffers: '128MB',
       // Its databases live for seconds.
