@@ -123,7 +123,7 @@ type Lists = {
 
 const caches = new WeakMap<Catalog, Lists>()
 const MAX_CACHE_BYTES = 8 * 1024 * 1024
-/** Results of a search that fit on one page, which has no next one. Finding them again costs less than keeping them. */
+/** Results that fit on a page of the default size seldom have a next page: searching again costs less than keeping them. */
 const MAX_SHORT_CARDS = 30
 /** Estimated memory of an entry, in addition to its key and cards. */
 const ENTRY_BYTES = 200
