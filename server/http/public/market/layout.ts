@@ -115,7 +115,7 @@ ${main}
 </main>
 <footer class="bottom">
 <nav aria-label="About this marketplace">
-<a href="${root}/">Newest sets</a>
+<a href="${root}/sets">Sets</a>
 <a href="${root}/docs/guides/">Guides for sellers</a>
 <a href="${root}/docs">API reference</a>
 <a href="${root}/signin">Sign in to your shop</a>

@@ -70,6 +70,7 @@ describe('the pages behind the urls of the API', () => {
     for (const path of [
       '/',
       '/search?q=charizard',
+      '/sets',
       ...SETS.map(({ id }) => `/sets/${encodeURIComponent(id)}`),
       CARD,
       '/shops/kanto',
@@ -345,6 +346,16 @@ describe('the other pages', () => {
     expect(readable(await open('/search?q=拡張パック'))).toContain('拡張パック (Japanese)')
   })
 
+  it('the list of sets leads to every set, and shows those of one language', async () => {
+    const setsIn = (page: TestResponse) =>
+      linksIn(page).flatMap((href) => /^\.\/sets\/([^?]+)$/.exec(href)?.[1] ?? [])
+    const idsOf = (sets: typeof SETS) => sets.map(({ id }) => encodeURIComponent(id)).sort()
+    expect(setsIn(await open('/sets')).sort()).toEqual(idsOf(SETS))
+    const german = SETS.filter(({ language }) => language === 'DE')
+    expect(setsIn(await open('/sets?language=DE')).sort()).toEqual(idsOf(german))
+    expect(linksIn(await open('/', { accept: 'text/html' }))).toContain('./sets')
+  })
+
   it('a set’s page shows its cards with their lowest prices', async () => {
     await list(shop, cardItem({ price: 0.5 }))
     const page = await open('/sets/sv3')
@@ -413,7 +424,14 @@ describe('the other pages', () => {
 
   it('with PUBLIC_PAGES=false there are no public pages, and / describes the service', async () => {
     const other = await startTestApp({ settings: { PUBLIC_PAGES: 'false' } })
-    for (const path of [CARD, '/search?q=a', '/sitemap.xml', '/robots.txt', '/market.css']) {
+    for (const path of [
+      CARD,
+      '/sets',
+      '/search?q=a',
+      '/sitemap.xml',
+      '/robots.txt',
+      '/market.css',
+    ]) {
       expect((await other.anyone.get(path)).status).toBe(404)
     }
     const { text } = await other.anyone.get('/', { headers: { accept: 'text/html' } })

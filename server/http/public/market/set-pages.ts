@@ -1,20 +1,52 @@
 import type { FastifyPluginCallback } from 'fastify'
+import { browseSets } from '../../../catalog/browse.ts'
+import type { Catalog } from '../../../catalog/catalog.ts'
 import type { ProductEntry, SetEntry } from '../../../catalog/entries.ts'
 import { findSet } from '../../../catalog/identifiers.ts'
 import { productObject, setObject } from '../../../catalog/json.ts'
+import { LANGUAGES, type Language } from '../../../enums.ts'
 import { lowestPrices } from '../../../listings/market.ts'
 import type { Service } from '../../../service.ts'
 import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { cardTile } from './item-pages.ts'
 import { sendMarketPage } from './layout.ts'
-import { count, day, grid, pageLinks, parametersOf, tile, withEdition } from './parts.ts'
+import {
+  choice,
+  count,
+  day,
+  grid,
+  languageOf,
+  pageLinks,
+  parametersOf,
+  tile,
+  withEdition,
+} from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf, pageParameter } from './query.ts'
 
-/** `/sets/{id}`: the cards and products of a set. */
+/** `/sets`: all sets, newest first. `/sets/{id}`: the cards and products of a set. */
 export const setPages =
   (ctx: Service): FastifyPluginCallback =>
   (app, _options, done) => {
+    app.get('/sets', (request, reply) => {
+      const { filters, page } = marketQuery(request)
+      const { language } = filters
+      const catalog = ctx.catalog.current
+      const sets = browseSets(catalog, language ? { language } : {})
+      const shown = pageOf(sets.length, page)
+      const query = { language }
+      return sendMarketPage(request, reply, {
+        title: 'Sets · Cardstall',
+        description: `${count(sets.length, 'set')} of Pokémon cards, the newest first.`,
+        canonical: `${ctx.config.marketplaceUrl}/sets${parametersOf({ ...query, page: pageParameter(shown.page) })}`,
+        main: html`<h1>Sets</h1>
+<p class="lead">${count(sets.length, 'set')}, the newest first.</p>
+${languageForm(catalog, language)}
+${setList(sets.slice(shown.offset, shown.offset + PER_PAGE), rootOf(request))}
+${pageLinks(query, shown)}`,
+      })
+    })
+
     app.get<{ Params: { id: string } }>('/sets/:id', async (request, reply) => {
       const { filters, region, page } = marketQuery(request)
       const narrowing = { language: filters.language, region }
@@ -64,6 +96,21 @@ ${grid(products.map((product) => productTile(product, root, productPrices)))}</s
     })
     done()
   }
+
+/** A choice among the languages of the catalog; undefined if it has one. */
+function languageForm({ sets }: Catalog, chosen: Language | undefined): Html | undefined {
+  const inCatalog = new Set(sets.map(({ language }) => language))
+  if (inCatalog.size < 2) return undefined
+  const languages = LANGUAGES.filter((language) => inCatalog.has(language))
+  return html`<form class="filters">
+${choice(
+  { name: 'language', label: 'Language', all: 'All' },
+  languages.map((language) => [language, languageOf(language)] as const),
+  chosen,
+)}
+<button>Show</button>
+</form>`
+}
 
 export const productTile = (
   product: ProductEntry,
