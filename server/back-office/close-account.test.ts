@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import type { Db } from '../database/sql.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import {
   cardItem,
@@ -20,6 +21,13 @@ beforeAll(async () => {
 
 const close = ({ operator }: TestApp, accountId: number) =>
   operator.post(`/operator/v1/accounts/${accountId}/close`)
+
+/** Does the work while another transaction has a lock. */
+const whileLocked = <T>(lock: (db: Db) => Promise<unknown>, work: () => Promise<T>): Promise<T> =>
+  app.ctx.begin(async (db) => {
+    await lock(db)
+    return work()
+  })
 
 const numberOf = async (accountId: number, status: 'active' | 'removed'): Promise<number> => {
   const url = `/operator/v1/listings?account_id=${accountId}&status=${status}`
@@ -87,6 +95,65 @@ it('listings that are being inserted while their account is closed are removed a
   expect(status, text).toBe(200)
   expect(await numberOf(seller.accountId, 'active')).toBe(0)
   expect(await numberOf(seller.accountId, 'removed')).toBe(1)
+})
+
+it.each(['key', 'webhook endpoint'])(
+  'a member’s request to create a %s is refused if the account was closed after the request was admitted',
+  async (kind) => {
+    const { accountId } = await app.seller()
+    const member = await app.member(accountId)
+    const [path, payload] =
+      kind === 'key'
+        ? ['keys', { scopes: ['listings:read'] }]
+        : ['webhooks', { url: 'https://tool.example/hook', events: ['order.created'] }]
+    const { creating, closed } = await whileLocked(
+      // Makes the request wait before its work begins.
+      (db) => db`lock table idempotency_keys in share mode`,
+      async () => {
+        const headers = { 'idempotency-key': kind }
+        const creating = member.post(`/dashboard/api/${path}`, { payload, headers })
+        await untilLockWaiters(app.ctx.db)
+        return { creating, closed: await close(second, accountId) }
+      },
+    )
+    expect(closed.status, closed.text).toBe(200)
+    const { status, body } = await creating
+    expect([status, body.error.type]).toEqual(
+      kind === 'key' ? [409, 'conflict'] : [401, 'authentication_error'],
+    )
+  },
+)
+
+it('a closed account gets no key until it is open again', async () => {
+  const { accountId } = await app.seller()
+  await close(app, accountId)
+  const create = () =>
+    app.operator.post(`/operator/v1/accounts/${accountId}/keys`, {
+      payload: { scopes: ['listings:read'] },
+    })
+  const { status, body } = await create()
+  expect([status, body.error.type]).toEqual([409, 'conflict'])
+  await changeAccount(app, accountId, { api_access: 'enabled' })
+  expect((await create()).status).toBe(201)
+})
+
+it('an invitation that is sent while the account is being closed does not open it', async () => {
+  const { accountId } = await app.seller()
+  const { closing } = await whileLocked(
+    // Makes the closing wait between its first transaction and the others, like a request that lists cards.
+    (db) => db`select from accounts where id = ${accountId} for key share`,
+    async () => {
+      const closing = close(second, accountId)
+      await untilLockWaiters(app.ctx.db)
+      const payload = { email: `late-${accountId}@mail.example` }
+      const path = `/operator/v1/accounts/${accountId}/invitations`
+      expect((await app.operator.post(path, { payload })).status).toBe(202)
+      return { closing }
+    },
+  )
+  expect((await closing).body.data.closed_at).toMatch(/^20/)
+  const { body } = await app.operator.get(`/operator/v1/accounts/${accountId}/members`)
+  expect(body.data).toEqual([])
 })
 
 it('no listing of a closed account is on sale, however many requests of two services list cards meanwhile', async () => {

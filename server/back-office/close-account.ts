@@ -26,8 +26,8 @@ export async function closeAccount(ctx: Context, id: number): Promise<Account> {
   await removeAllListings(ctx, id)
   return afterFirstCommit(async () => {
     await lockOut(ctx, id)
-    // Requests that were admitted before may still list cards.
-    await refuseListings(ctx, id)
+    // Requests that were admitted before may still be listing cards or creating a key.
+    await waitForRequests(ctx, id)
     await removeAllListings(ctx, id)
     return lockOut(ctx, id)
   })
@@ -39,7 +39,12 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
     await db`select from accounts where id = ${id} for no key update`
     // A checkout may have sold a listing before it was removed.
     await requireSettled(tx, id)
-    await db`update accounts set api_access = 'disabled' where id = ${id}`
+    // The second call also closes an account that got a member meanwhile.
+    await db`
+      update accounts
+      set api_access = 'disabled', closed_at = coalesce(closed_at, ${now()})
+      where id = ${id}
+    `
     await db`
       update api_keys set revoked_at = ${now()} where account_id = ${id} and revoked_at is null
     `
@@ -54,13 +59,13 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
   })
 
 /**
- * Makes `createListings` refuse the account. It locks the account's row before it inserts, so this waits for uncommitted
- * listings. The transaction locks nothing else, because sales that have locked other rows wait for this lock.
+ * Waits for uncommitted listings and keys: `createListings` and `createKey` lock the account's row before they insert,
+ * and refuse a closed account. The transaction locks nothing else, because sales that have locked other rows wait for
+ * this lock.
  */
-const refuseListings = (ctx: Context, id: number): Promise<void> =>
-  inTransaction(ctx, async ({ db, now }) => {
+const waitForRequests = (ctx: Context, id: number): Promise<void> =>
+  inTransaction(ctx, async ({ db }) => {
     await db`select from accounts where id = ${id} for update`
-    await db`update accounts set closed_at = coalesce(closed_at, ${now()}) where id = ${id}`
   })
 
 async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<void> {

@@ -30,7 +30,7 @@ export type NewSecret = { key: ApiKey; secret: string }
 /**
  * Creates a key for the account, and e-mails the seller, because a program with the key acts for the shop.
  *
- * @throws not_found if the account does not exist
+ * @throws not_found if the account does not exist, conflict if it is closed
  */
 export async function createKey(
   ctx: Context,
@@ -51,10 +51,15 @@ export async function createKey(
         ${[...new Set(input.scopes)]}::text[],
         ${now()}
       from accounts
-      where id = ${accountId}
+      where id = ${accountId} and closed_at is null
+      -- The lock makes closeAccount wait for the key.
+      for key share
       returning ${keyColumns(db)}
     `
-    if (!created) throw accountNotFound()
+    if (!created) {
+      const [closed] = await db`select from accounts where id = ${accountId}`
+      throw closed ? accountClosed() : accountNotFound()
+    }
     await signal('new-keys')
     if (isAnnounced) await announce(tx, accountId, (to) => createdEmail(to, created))
     return created
@@ -156,6 +161,9 @@ async function announce(
   `
   await sendMail(tx, emailTo({ ...account!, keysUrl: `${tx.config.publicUrl}/dashboard/keys` }))
 }
+
+const accountClosed = () =>
+  conflict('The account is closed. It opens again when its API access is enabled.')
 
 const keyNotFound = () => notFound('There is no such API key.')
 

@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
-import { conflict, validationError } from '../errors.ts'
+import { authenticationError, conflict, validationError } from '../errors.ts'
 import { withdrawNotice } from '../notices/notices.ts'
 import { HOURS } from '../time/units.ts'
 import { MAX_SKIPPED, skipPending } from './delivery-queue.ts'
@@ -19,7 +19,7 @@ export type NewEndpoint = { endpoint: Endpoint; secret: string }
  * number even if several are registered at the same time.
  *
  * @param wanted.url already validated
- * @throws validation_error on `url` for the seventeenth endpoint
+ * @throws validation_error on `url` for the seventeenth endpoint, authentication_error for a closed account
  */
 export function createEndpoint(
   ctx: Context,
@@ -29,7 +29,11 @@ export function createEndpoint(
   const secret = generateSecret()
   return inTransaction(ctx, async ({ db, now, config }) => {
     // Serializes registrations, so that two don't choose the same place.
-    await db`select from accounts where id = ${accountId} for no key update`
+    const { count } = await db`
+      select from accounts where id = ${accountId} and closed_at is null for no key update
+    `
+    // The keys are revoked and the members deleted, so the next request gets the same error.
+    if (count === 0) throw authenticationError('The account has been closed.')
     const [endpoint] = await db<Endpoint[]>`
       insert into webhook_endpoints (account_id, place, url, events, secret, created_at)
       select

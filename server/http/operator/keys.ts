@@ -26,13 +26,13 @@ export const keyRoutes =
         schema: {
           operationId: 'createKey',
           summary: 'Create an API key',
-          description: `Only this response contains the key’s secret; the service stores its hash. ${REPEATABLE}`,
+          description: `Only this response contains the key’s secret; the service stores its hash. Responds with 409 for a closed account, which opens again when its API access is enabled. ${REPEATABLE}`,
           tags: ['Keys'],
           params: Type.Object(account),
           headers: idempotencyKeyHeader,
           body: KeyInput,
           response: { 201: NewKey('The new key') },
-          'x-errors': ['validation_error'],
+          'x-errors': ['conflict', 'validation_error'],
         },
       },
       async (request, reply) => {
