@@ -1,6 +1,8 @@
 import { beforeAll, expect, it } from 'vitest'
 import type { Db } from '../database/sql.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { SCOPES } from '../keys/scopes.ts'
+import { createGrant } from '../oauth/grants.ts'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../test/app.ts'
 import {
   cardItem,
   changeAccount,
@@ -9,6 +11,14 @@ import {
   list,
   NO_LIMITS,
 } from '../test/fixtures/listings.ts'
+import {
+  cookieOf,
+  form,
+  mailedToken,
+  PASSWORD,
+  sellerWithPassword,
+} from '../test/fixtures/members.ts'
+import { register } from '../test/fixtures/oauth.ts'
 import { insertSlices } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 
@@ -154,6 +164,50 @@ it('an invitation that is sent while the account is being closed does not open i
   expect((await closing).body.data.closed_at).toMatch(/^20/)
   const { body } = await app.operator.get(`/operator/v1/accounts/${accountId}/members`)
   expect(body.data).toEqual([])
+})
+
+it('a password reset that ends the access of programs does not fail because the account is being closed', async () => {
+  const { accountId, email } = await sellerWithPassword(app)
+  const { body } = await app.operator.get(`/operator/v1/accounts/${accountId}/members`)
+  const clientId = await register(app)
+  const grant = { clientId, clientName: 'Deck Doctor', host: null, audience: '', scopes: SCOPES }
+  await createGrant(app.ctx, { memberId: body.data[0].id, ...grant }, 60)
+  await app.anyone.post('/password/forgot', form({ email }))
+  const token = await mailedToken(app, email)
+  const { closing, choosing } = await whileLocked(
+    (db) => db`select from oauth_clients where id = ${clientId} for update`,
+    async () => {
+      const closing = close(second, accountId)
+      await untilLockWaiters(app.ctx.db)
+      const fields = { token, password: PASSWORD, end_programs: 'on' }
+      const choosing = app.anyone.post('/password/reset', form(fields))
+      await untilLockWaiters(app.ctx.db, 2)
+      return { closing, choosing }
+    },
+  )
+  expect([(await closing).status, (await choosing).status]).toEqual([200, 404])
+})
+
+it('the confirmation of an e-mail address does not fail because the account is being closed', async () => {
+  const { accountId, email } = await sellerWithPassword(app)
+  const cookie = cookieOf(await app.anyone.post('/signin', form({ email, password: PASSWORD })))
+  const next = `next-${email}`
+  await app.anyone.put('/dashboard/api/settings/email', {
+    headers: { cookie, origin: PUBLIC_URL },
+    payload: { email: next, password: PASSWORD },
+  })
+  const token = await mailedToken(app, next)
+  const { closing, confirming } = await whileLocked(
+    (db) => db`select from api_keys where account_id = ${accountId} for update`,
+    async () => {
+      const closing = close(second, accountId)
+      await untilLockWaiters(app.ctx.db)
+      const confirming = app.anyone.post('/email', form({ token }))
+      await untilLockWaiters(app.ctx.db, 2)
+      return { closing, confirming }
+    },
+  )
+  expect([(await closing).status, (await confirming).status]).toEqual([200, 404])
 })
 
 it('no listing of a closed account is on sale, however many requests of two services list cards meanwhile', async () => {

@@ -49,6 +49,8 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
       update api_keys set revoked_at = ${now()} where account_id = ${id} and revoked_at is null
     `
     for (const endpoint of await listEndpoints(tx, id)) await removeEndpoint(tx, id, endpoint.id)
+    // A password reset locks the member before the grants that it ends.
+    await db`select from members where account_id = ${id} order by id for update`
     await endGrantsOfAccount(tx, id)
     // They are about keys and listings that are gone.
     await db`delete from notices where account_id = ${id}`

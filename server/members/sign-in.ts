@@ -142,6 +142,13 @@ export function changeEmail(
 ): Promise<string> {
   return refuseTaken(() =>
     inTransaction(ctx, async (tx) => {
+      const owner = await findLink(tx, 'email', token)
+      // Like the closing of an account, locks the account before the member.
+      await tx.db`
+        select from accounts
+        where id = (select account_id from members where id = ${owner.memberId})
+        for no key update
+      `
       const { memberId, memberEmail, email } = await useLink(tx, 'email', token)
       await tx.db`update members set email = ${email} where id = ${memberId}`
       // A link for a new password, which went to the former address.
