@@ -68,8 +68,13 @@ export async function changeAccount(
           closed_at: changes.apiAccess === 'enabled' ? null : undefined,
         }).filter(([, value]) => value !== undefined),
       )
-      // With the lock, a concurrent change is either part of the former state or waits for this one.
-      if (changes.sellerTier !== undefined) await lockAccount(db, id)
+      // With the lock, a concurrent change is either part of the former state or waits for this one. A new slug needs the
+      // stronger one, because it is a key: a transaction that got it later could wait for one that waits for it.
+      await db`
+        select from accounts
+        where id = ${id}
+        ${changes.slug === undefined ? db`for no key update` : db`for update`}
+      `
       const former = changes.sellerTier === undefined ? undefined : await getAccount(tx, id)
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
@@ -214,13 +219,12 @@ const insertWithSlug = (
   returning id
 `
 
+/** The caller holds the account's lock: the options of a concurrent replacement would violate the key of these. */
 async function writeShippingOptions(
   db: Db,
   accountId: number,
   options: ShippingOption[],
 ): Promise<void> {
-  // Concurrent replacements wait for each other: the options of one would violate the key of the other.
-  await lockAccount(db, accountId)
   await db`delete from shipping_options where account_id = ${accountId}`
   await db`
     insert into shipping_options (
@@ -237,9 +241,6 @@ async function writeShippingOptions(
       )
   `
 }
-
-const lockAccount = (db: Db, id: number) =>
-  db`select from accounts where id = ${id} for no key update`
 
 const accountColumns = (db: Db) => db`
   a.id,

@@ -1,5 +1,4 @@
 import { beforeAll, expect, it } from 'vitest'
-import type { Db } from '../database/sql.ts'
 import { SCOPES } from '../keys/scopes.ts'
 import { createGrant } from '../oauth/grants.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../test/app.ts'
@@ -20,7 +19,7 @@ import {
 } from '../test/fixtures/members.ts'
 import { register } from '../test/fixtures/oauth.ts'
 import { insertSlices } from '../test/fixtures/orders.ts'
-import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 
 let app: TestApp
 let second: TestApp
@@ -31,13 +30,6 @@ beforeAll(async () => {
 
 const close = ({ operator }: TestApp, accountId: number) =>
   operator.post(`/operator/v1/accounts/${accountId}/close`)
-
-/** Does the work while another transaction has a lock. */
-const whileLocked = <T>(lock: (db: Db) => Promise<unknown>, work: () => Promise<T>): Promise<T> =>
-  app.ctx.begin(async (db) => {
-    await lock(db)
-    return work()
-  })
 
 const numberOf = async (accountId: number, status: 'active' | 'removed'): Promise<number> => {
   const url = `/operator/v1/listings?account_id=${accountId}&status=${status}`
@@ -117,6 +109,7 @@ it.each(['key', 'webhook endpoint'])(
         ? ['keys', { scopes: ['listings:read'] }]
         : ['webhooks', { url: 'https://tool.example/hook', events: ['order.created'] }]
     const { creating, closed } = await whileLocked(
+      app.ctx,
       // Makes the request wait before its work begins.
       (db) => db`lock table idempotency_keys in share mode`,
       async () => {
@@ -150,6 +143,7 @@ it('a closed account gets no key until it is open again', async () => {
 it('an invitation that is sent while the account is being closed does not open it', async () => {
   const { accountId } = await app.seller()
   const { closing } = await whileLocked(
+    app.ctx,
     // Makes the closing wait between its first transaction and the others, like a request that lists cards.
     (db) => db`select from accounts where id = ${accountId} for key share`,
     async () => {
@@ -175,6 +169,7 @@ it('a password reset that ends the access of programs does not fail because the 
   await app.anyone.post('/password/forgot', form({ email }))
   const token = await mailedToken(app, email)
   const { closing, choosing } = await whileLocked(
+    app.ctx,
     (db) => db`select from oauth_clients where id = ${clientId} for update`,
     async () => {
       const closing = close(second, accountId)
@@ -198,6 +193,7 @@ it('the confirmation of an e-mail address does not fail because the account is b
   })
   const token = await mailedToken(app, next)
   const { closing, confirming } = await whileLocked(
+    app.ctx,
     (db) => db`select from api_keys where account_id = ${accountId} for update`,
     async () => {
       const closing = close(second, accountId)

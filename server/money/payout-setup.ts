@@ -34,6 +34,11 @@ export type PayoutSetup = {
   unconfirmedUntil: Date | null
 }
 
+/**
+ * Lock order: the account, its setup, its payouts. Inserting a row of an account locks the account as well, so changes
+ * of money keep this order (payouts.ts).
+ */
+
 const CONFIRM_MS = 24 * HOURS
 /** Time in which a seller can notice that somebody else has changed the bank account. */
 const HOLD_MS = 48 * HOURS
@@ -199,6 +204,7 @@ const hashOf = (token: string) => hash('sha256', token)
 async function applyChange(tx: Context, accountId: number): Promise<void> {
   const { db, config } = tx
   const now = tx.now()
+  if (config.sandbox) await setVerified(tx, accountId, true)
   const [change] = await db<{ iban: Buffer }[]>`
     select iban from payout_setup_changes where account_id = ${accountId}
   `
@@ -229,7 +235,6 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
   `
   await db`delete from payout_setup_changes where account_id = ${accountId}`
   await repeatFailedPayouts(tx, accountId)
-  if (config.sandbox) await setVerified(tx, accountId, true)
 }
 
 /**
@@ -252,8 +257,8 @@ export const setPayoutVerified = (
 ): Promise<void> => (isVerified ? verify(tx, accountId) : setVerified(tx, accountId, false))
 
 async function verify(tx: Context, accountId: number): Promise<void> {
-  await tx.db`update payout_setups set rejected_because = null where account_id = ${accountId}`
   await setVerified(tx, accountId, true)
+  await tx.db`update payout_setups set rejected_because = null where account_id = ${accountId}`
   await repeatFailedPayouts(tx, accountId)
 }
 
@@ -283,6 +288,7 @@ const decide = (
   decision: (tx: Context) => Promise<void>,
 ) =>
   inTransaction(ctx, async (tx) => {
+    await tx.db`select from accounts where id = ${accountId} for no key update`
     const [setup] = await tx.db<{ submission: string }[]>`
       select ${submissionOf(tx.db)} as submission
       from payout_setups s

@@ -1,3 +1,4 @@
+import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import { until } from './until.ts'
 
@@ -9,4 +10,15 @@ export const untilLockWaiters = (db: Db, count = 1) =>
       where datname = current_database() and wait_event_type = 'Lock'
     `
     return waiting.length === count
+  })
+
+/** Does the work while another transaction has a lock. */
+export const whileLocked = <T>(
+  { begin }: Pick<Context, 'begin'>,
+  lock: (db: Db) => PromiseLike<unknown>,
+  work: () => Promise<T>,
+): Promise<T> =>
+  begin(async (db) => {
+    await lock(db)
+    return work()
   })

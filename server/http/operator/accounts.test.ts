@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { inTransaction } from '../../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance } from '../../test/fixtures/listings.ts'
-import { until } from '../../test/until.ts'
+import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
 const ACCOUNTS = '/operator/v1/accounts'
 
@@ -279,18 +278,15 @@ describe('PATCH /operator/v1/accounts/{id}', () => {
     const { id } = (await create(newAccount())).body.data
     const change = (n: number) =>
       app.operator.patch(`${ACCOUNTS}/${id}`, { payload: { password: `starmie-starmie-${n}` } })
-    // The lock lets each request see that there is no member, and makes it wait before it adds one.
-    const requests = await inTransaction(app.ctx, async ({ db }) => {
-      await db`lock table members in share mode`
-      const sent = [1, 2, 3, 4].map(change)
-      await until('the requests wait', async () => {
-        const waiting = await app.ctx.db`
-          select from pg_locks where relation = 'members'::regclass and not granted
-        `
-        return waiting.length === sent.length
-      })
-      return { sent }
-    })
+    const requests = await whileLocked(
+      app.ctx,
+      (db) => db`lock table members in share mode`,
+      async () => {
+        const sent = [1, 2, 3, 4].map(change)
+        await untilLockWaiters(app.ctx.db, sent.length)
+        return { sent }
+      },
+    )
     const responses = await Promise.all(requests.sent)
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(await app.ctx.db`select from members where account_id = ${id}`).toHaveLength(1)

@@ -152,8 +152,10 @@ export const accountRoutes =
           payoutVerified === undefined
             ? await changeAccount(ctx, params.id, changes)
             : await inTransaction(ctx, async (tx) => {
+                // The change locks the account first, as strongly as it has to.
+                await changeAccount(tx, params.id, changes)
                 await setPayoutVerified(tx, params.id, payoutVerified)
-                return changeAccount(tx, params.id, changes)
+                return getAccount(tx, params.id)
               })
         return { data: accountJson(account) }
       },
