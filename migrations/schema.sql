@@ -781,6 +781,12 @@ create table products (
 CREATE INDEX products_set ON public.products USING btree (set_id);
 CREATE INDEX products_version ON public.products USING btree (version);
 
+create table removed_listings (
+  listing_id bigint not null,
+  constraint removed_listings_pkey PRIMARY KEY (listing_id),
+  constraint removed_listings_listing_id_fkey FOREIGN KEY (listing_id) REFERENCES listings(id)
+);
+
 create table reservations (
   id bigint generated always as identity not null,
   listing_id bigint not null,

@@ -9,6 +9,7 @@ import { isUnavailable, outageLog } from './database/unavailable.ts'
 import type { FileStore } from './files/file-store.ts'
 import { pruneIdempotencyKeys } from './http/idempotency.ts'
 import type { OfferModel } from './listings/offer-model.ts'
+import { forgetRemoved } from './listings/remove-listings.ts'
 import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
 import { pruneSignIns } from './members/sign-in.ts'
@@ -42,6 +43,7 @@ const RECURRING_JOBS: RecurringJob[] = [
     run: ({ offers }) => offers.prune(),
   },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
+  { name: 'forget removed listings', everyMs: 10 * SECONDS, run: forgetRemoved },
   { name: 'add up the numbers of listings and orders', everyMs: 5 * SECONDS, run: foldCounts },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   { name: 'cancel overdue orders', everyMs: 10 * MINUTES, run: cancelOverdue },

@@ -18,7 +18,6 @@ import {
   sellerWithPassword,
 } from '../test/fixtures/members.ts'
 import { register } from '../test/fixtures/oauth.ts'
-import { insertSlices } from '../test/fixtures/orders.ts'
 import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 
 let app: TestApp
@@ -225,29 +224,6 @@ it('no listing of a closed account is on sale, however many requests of two serv
     expect(await numberOf(seller.accountId, 'active')).toBe(0)
     expect(await numberOf(seller.accountId, 'removed')).toBe(created)
   }
-})
-
-it('closing an account changes a bounded number of completed orders in a transaction', async () => {
-  const { db } = app.ctx
-  const seller = await app.seller()
-  const listings = await list(seller, cardItem(), cardItem(), cardItem())
-  await insertSlices(db, seller.accountId, Array(10_000).fill('Ash'))
-  await db`update orders set listing_id = ${listings[0]!} where account_id = ${seller.accountId}`
-  const closed = await close(app, seller.accountId)
-  expect(closed.status, closed.text).toBe(200)
-  const removed = await db<{ id: number; transaction: string }[]>`
-    select id, xmin::text as transaction
-    from listings
-    where account_id = ${seller.accountId} and status = 'removed'
-    order by id
-  `
-  expect(removed.map(({ id }) => id)).toEqual(listings)
-  const [first, second, third] = removed.map(({ transaction }) => transaction)
-  expect(second).not.toBe(first)
-  expect(third).toBe(second)
-  expect(
-    await db`select from orders where account_id = ${seller.accountId} and listing_id is not null`,
-  ).toEqual([])
 })
 
 it('a closed account that opens again has no notices from before', async () => {

@@ -10,8 +10,6 @@ import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
 
 /** Listings that one transaction removes. */
 const BATCH = 1_000
-/** Order rows after which a transaction removes no further listing: the rows lose their reference to it. */
-const BATCH_ORDERS = 10_000
 
 /**
  * Closes an account: removes its listings, revokes its keys, and deletes its endpoints and members. Its orders, payouts
@@ -93,25 +91,16 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
 
 async function removeAllListings(ctx: Context, accountId: number): Promise<void> {
   for (let last = 0, isMore = true; isMore; ) {
-    const listings = await ctx.db<{ id: number; sold: number }[]>`
-      select id, sold
-      from (
-        select id, sold, sum(sold) over (order by id) - sold as sold_before
-        from (
-          select id, (select count(*) from orders where listing_id = listings.id) as sold
-          from listings
-          where account_id = ${accountId} and status <> 'removed' and id > ${last}
-          order by id
-          limit ${BATCH}
-        ) next
-      ) counted
-      where sold_before < ${BATCH_ORDERS}
+    const listings = await ctx.db<{ id: number }[]>`
+      select id
+      from listings
+      where account_id = ${accountId} and status <> 'removed' and id > ${last}
       order by id
+      limit ${BATCH}
     `
-    await removeListings(ctx, accountId, listings)
+    await removeListings(ctx, accountId, [...listings])
     last = listings.at(-1)?.id ?? last
     // Not until none are left: requests that were admitted before may list faster.
-    const orders = listings.reduce((sum, { sold }) => sum + sold, 0)
-    isMore = listings.length === BATCH || orders >= BATCH_ORDERS
+    isMore = listings.length === BATCH
   }
 }

@@ -22,6 +22,7 @@ const SMALL = [
   'webhook_endpoints',
   'staff',
   'unfinished_audit_entries',
+  'removed_listings',
   'retention',
   'delivery_count_state',
   'delivery_counts',

@@ -1,9 +1,13 @@
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { OPEN_STATUSES } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { listingNotFound } from './listings.ts'
 import { type ItemOutcome, lockTargets, type Target } from './targets.ts'
+
+/** Completed orders that lose their reference in one transaction: a listing can have many more. */
+const MAX_FORGOTTEN = 5_000
 
 /**
  * Deletes listings of one account in one transaction (§4.10a), each as if it were alone. The rows stay with the status
@@ -19,7 +23,7 @@ export function removeListings(
   return inTransaction(ctx, async (tx) => {
     // The locks exclude sales, so no order can be opened after the check.
     const listings = await lockTargets(tx, accountId, targets)
-    const sold = await withOpenOrders(tx, [...listings.keys()])
+    const sold = await withOpenOrders(tx, accountId, [...listings.keys()])
     const byReference = new Map([...listings.values()].map(({ reference, id }) => [reference, id]))
     const removed = new Set<number>()
     const outcomes = targets.map((target): ItemOutcome<number> => {
@@ -49,28 +53,33 @@ export async function removeListing(ctx: Context, accountId: number, id: number)
 const hasOpenOrder = () =>
   conflict('The listing has an open order: it can be deleted once that is completed.')
 
-async function withOpenOrders({ db }: Context, ids: number[]): Promise<Set<number>> {
+/** The account lets the planner find its open orders instead, if the listings have more completed ones. */
+async function withOpenOrders(
+  { db }: Context,
+  accountId: number,
+  ids: number[],
+): Promise<Set<number>> {
   const rows = await db<{ id: number }[]>`
     select distinct listing_id as id
     from orders
-    where listing_id = any(${ids}::bigint[]) and status = any(${[...OPEN_STATUSES]}::text[])
+    where
+      account_id = ${accountId}
+      and listing_id = any(${ids}::bigint[])
+      and status = any(${[...OPEN_STATUSES]}::text[])
   `
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Removes locked listings: reservations are deleted, and orders lose their reference to them. */
-export async function markRemoved({ db, now, signal }: Context, ids: number[]): Promise<void> {
+/**
+ * Removes locked listings: reservations are deleted, and orders lose their reference to them. `forgetRemoved` continues
+ * with the orders beyond a batch; `orders/orders.ts` hides the reference of those that wait for it.
+ */
+export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
   if (ids.length === 0) return
-  // Order rows are locked by id, as everywhere (orders/locks.ts).
-  await db`
-    with completed as (
-      select id from orders where listing_id = any(${ids}::bigint[]) order by id for no key update
-    )
-    update orders
-    set listing_id = null, changed_at = ${now()}
-    from completed
-    where orders.id = completed.id
-  `
+  const { db, now, signal } = tx
+  if ((await forgetReferences(tx, ids, MAX_FORGOTTEN)) === MAX_FORGOTTEN) {
+    await db`insert into removed_listings (listing_id) select unnest(${ids}::bigint[])`
+  }
   await db`delete from reservations where listing_id = any(${ids}::bigint[])`
   await db`
     update listings
@@ -78,4 +87,46 @@ export async function markRemoved({ db, now, signal }: Context, ids: number[]): 
     where id = any(${ids}::bigint[])
   `
   await signal('offers')
+}
+
+/** Removes the references of orders to removed listings that `markRemoved` has left. */
+export const forgetRemoved = (ctx: Context): Promise<void> =>
+  inBatches((max) =>
+    inTransaction(ctx, async (tx) => {
+      const removed = await tx.db<{ id: number }[]>`
+        select listing_id as id
+        from removed_listings
+        order by listing_id
+        limit ${max}
+        for update skip locked
+      `
+      if (removed.length === 0) return 0
+      const ids = removed.map(({ id }) => id)
+      const forgotten = await forgetReferences(tx, ids, max)
+      if (forgotten === max) return max
+      await tx.db`delete from removed_listings where listing_id = any(${ids}::bigint[])`
+      return ids.length
+    }),
+  )
+
+/** Returns the number of orders that have lost their reference. */
+async function forgetReferences({ db, now }: Context, ids: number[], max: number): Promise<number> {
+  // Order rows are locked by id, as everywhere (orders/locks.ts).
+  const { count } = await db`
+    with completed as (
+      select id
+      from orders
+      where
+        id = any(array(
+          select id from orders where listing_id = any(${ids}::bigint[]) limit ${max}
+        ))
+      order by id
+      for no key update
+    )
+    update orders
+    set listing_id = null, changed_at = ${now()}
+    from completed
+    where orders.id = completed.id
+  `
+  return count
 }

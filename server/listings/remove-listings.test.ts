@@ -1,0 +1,69 @@
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
+import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { insertSlices } from '../test/fixtures/orders.ts'
+import { forgetRemoved } from './remove-listings.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+})
+
+const ORDERS = 12_000
+
+/** A seller with completed orders of one listing. */
+async function sellerWithOrders() {
+  const { db } = app.ctx
+  const seller = await app.seller()
+  const [listing] = await list(seller, cardItem())
+  await insertSlices(db, seller.accountId, Array(ORDERS).fill('Ash'), { from: new Date(0) })
+  await db`update orders set listing_id = ${listing!} where account_id = ${seller.accountId}`
+  return { seller, listing: listing! }
+}
+type Shop = Awaited<ReturnType<typeof sellerWithOrders>>
+
+const OPERATOR = '/operator/v1'
+const WAYS: [string, (shop: Shop) => Promise<{ status: number; text: string }>][] = [
+  ['is deleted', ({ seller, listing }) => seller.delete(`/v1/listings/${listing}`)],
+  [
+    'is taken down',
+    ({ listing }) =>
+      app.operator.post(`${OPERATOR}/listings/${listing}/take-down`, {
+        payload: { reason: 'A counterfeit' },
+      }),
+  ],
+  [
+    'was in an account that is closed',
+    ({ seller }) => app.operator.post(`${OPERATOR}/accounts/${seller.accountId}/close`),
+  ],
+]
+
+it.each(WAYS)(
+  'no order names a listing that %s, and each transaction changes a bounded number of orders',
+  async (_, remove) => {
+    const { db } = app.ctx
+    const shop = await sellerWithOrders()
+    const { accountId } = shop.seller
+    const removed = await remove(shop)
+    expect(removed.status, removed.text).toBeLessThan(300)
+    for (const page of [1, ORDERS / 100]) {
+      const url = `${OPERATOR}/orders?account_id=${accountId}&per_page=100&page=${page}`
+      const { body } = await app.operator.get(url)
+      const named = body.data.map((order: { listing_id: number | null }) => order.listing_id)
+      expect(named).toEqual(Array(100).fill(null))
+    }
+    const { body } = await app.operator.get(`${OPERATOR}/orders?listing_id=${shop.listing}`)
+    expect(body.meta.total).toBe(0)
+
+    await forgetRemoved(app.ctx)
+    const transactions = await db<{ orders: number }[]>`
+      select count(*) as orders
+      from orders
+      -- An incremental sync reads the orders again.
+      where account_id = ${accountId} and listing_id is null and updated_at > '2020-01-01'
+      group by xmin::text
+      order by orders
+    `
+    expect(transactions.map(({ orders }) => orders)).toEqual([2_000, 5_000, 5_000])
+  },
+)
