@@ -6,13 +6,16 @@ import { connectAlone } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
 import { splitSocket } from './socket.ts'
 import type { Sql } from './sql.ts'
-import { DatabaseUnavailable } from './unavailable.ts'
+import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
 
 export type OpenDatabase = {
   url: string
   /** A line about the location of an embedded database that is not in DATA_DIR. */
   notice?: string | undefined
-  /** Converts an error of a full disk or of too few connections to a StartError; returns other errors as they are. */
+  /**
+   * Converts an error of a full disk, of too few connections, or of a database that has become unavailable to a
+   * StartError; returns other errors as they are.
+   */
   explain(error: unknown): Promise<unknown>
   /** Resolves when an embedded database died and could not be restarted. */
   failed?: Promise<Error>
@@ -34,7 +37,8 @@ export async function openDatabase(
     const { url, notice, diskFull, failed, stop } = await startEmbedded({ dataDir, logError })
     const explain = async (error: unknown) => {
       const line = await diskFull()
-      if (line === undefined || error instanceof StartError) return error
+      if (error instanceof StartError) return error
+      if (line === undefined) return explainLoss(error, 'The embedded database')
       return new StartError(`The disk of DATA_DIR ${dataDir} is full: ${line}`, { cause: error })
     }
     return { url, notice, explain, failed, close: stop }
@@ -51,7 +55,7 @@ export async function openDatabase(
   }
   return {
     url: databaseUrl,
-    explain: async (error) => explainShortage(error),
+    explain: async (error) => explainLoss(explainShortage(error), 'DATABASE_URL: the database'),
     close: async () => {},
   }
 }
@@ -60,10 +64,19 @@ const DISK_FULL = '53100'
 
 const TOO_MANY_CONNECTIONS = '53300'
 
+/** A pool that can't open a connection wraps the server's reason. */
+const causeOf = (error: unknown): NodeJS.ErrnoException =>
+  Object((error instanceof DatabaseUnavailable && error.cause) || error)
+
+function explainLoss(error: unknown, subject: string): unknown {
+  if (!isUnavailable(error)) return error
+  return new StartError(`${subject} has become unavailable: ${causeOf(error).message}`, {
+    cause: error,
+  })
+}
+
 function explainShortage(error: unknown): unknown {
-  // A pool that can't open a connection wraps the server's reason.
-  const reason = error instanceof DatabaseUnavailable ? error.cause : error
-  const { code, message } = Object(reason) as NodeJS.ErrnoException
+  const { code, message } = causeOf(error)
   if (code === DISK_FULL) {
     return new StartError(`DATABASE_URL: the server's disk is full: ${message}`, { cause: error })
   }

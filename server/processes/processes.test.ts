@@ -3,9 +3,12 @@ import { readFileSync } from 'node:fs'
 import { Agent, request as sendRequest } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { transactionsOn } from '../database/transactions.ts'
 import { testDatabase } from '../test/database.ts'
+import { databaseProxy } from '../test/database-proxy.ts'
 import { isAlive, newHome } from '../test/embedded-homes.ts'
 import { NO_LIMITS } from '../test/fixtures/listings.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { sampleValue } from '../test/metrics.ts'
 import {
   embedded,
@@ -267,6 +270,28 @@ it('a start of two processes that cannot succeed fails with one line', async () 
   })
   expect([code, stdout]).toEqual([1, ''])
   expect(stderr.trimEnd()).toMatch(/^STORAGE_URL: \/proc\/nowhere can't be used: .*$/)
+})
+
+it('a start of two processes whose second one loses the database fails with one line', async () => {
+  const { db, url } = await testDatabase('product')
+  const proxy = await databaseProxy(url)
+  const service = await startService({ PROCESSES: '2', DATABASE_URL: proxy.url, SANDBOX: 'true' })
+  await until('the first process listens', () => listening(service).length === 1)
+  await whileLocked(
+    transactionsOn(url, 1),
+    // The first process has read it, and the second one waits for it.
+    (tx) => tx`lock table migrations in access exclusive mode`,
+    async () => {
+      await untilLockWaiters(db)
+      await proxy.refuse()
+    },
+  )
+  const { code, stderr } = await service.ended
+  const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))
+  expect([code, lines]).toEqual([
+    1,
+    [`DATABASE_URL: the database has become unavailable: read ECONNRESET`],
+  ])
 })
 
 it('a process that is killed during the start of the service is in the log', async () => {
