@@ -6,14 +6,25 @@ import type { Entry, PostingKind, RefundBearer } from './posting.ts'
 
 /**
  * The ledger (docs/money.md): every movement of money, written in the transaction of its cause and never changed. Only
- * this file and payouts.ts write to `postings`. A caller holds the lock of the slice.
+ * this file, payouts.ts and payout-runs.ts write to `postings`. A caller holds the lock of the slice.
  */
+
+/**
+ * SQL of the time of a new posting: now, but never in a month whose invoices are issued, because nothing would read it
+ * any more. The month is issued too early by a clock that runs ahead.
+ */
+export const postedAt = ({ db, now }: Pick<Context, 'db' | 'now'>) => db`
+  greatest(
+    ${now()}::timestamptz,
+    (select (max(month) + interval '1 month') at time zone 'UTC' from invoice_months)
+  )
+`
 
 /**
  * SQL that inserts the postings of a checkout, as a part of its statement (orders/checkout.ts): a sale for each of
  * `new_orders`, and the shipping of each of `new_slices`.
  */
-export const salePostings = (db: Db, now: Date) => db`
+export const salePostings = ({ db, now }: Pick<Context, 'db' | 'now'>) => db`
   insert into postings (
     kind, account_id, slice_id, order_id, buyers_cents, seller_cents, commission_cents,
     shipping_cents, created_at
@@ -27,7 +38,7 @@ export const salePostings = (db: Db, now: Date) => db`
     price_cents::bigint * quantity - commission_cents,
     commission_cents,
     0,
-    ${now}::timestamptz
+    ${postedAt({ db, now })}
   from new_orders
   union all
   select
@@ -39,7 +50,7 @@ export const salePostings = (db: Db, now: Date) => db`
     case when fulfilment = 'self_ship' then shipping_cents else 0 end,
     0,
     case when fulfilment = 'self_ship' then 0 else shipping_cents end,
-    ${now}::timestamptz
+    ${postedAt({ db, now })}
   from new_slices
   where shipping_cents > 0
 `
@@ -66,7 +77,7 @@ export async function postCancellation(
       -sum(commission_cents),
       -sum(shipping_cents),
       sum(seller_cents + commission_cents + shipping_cents),
-      ${now()}
+      ${postedAt({ db, now })}
     from postings
     where
       slice_id = ${sliceId}
@@ -118,7 +129,7 @@ export async function postRefund(
     )
     select
       'refund', account_id, id, ${orderId}, ${-bySeller}, ${bySeller - amountCents},
-      ${amountCents}, ${reason}, ${now()}
+      ${amountCents}, ${reason}, ${postedAt({ db, now })}
     from slices
     where id = ${sliceId}
   `

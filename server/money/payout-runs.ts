@@ -6,6 +6,7 @@ import { conflict, notFound } from '../errors.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
 import { payoutSentEmail } from './emails.ts'
+import { postedAt } from './ledger.ts'
 import { testBankAccount } from './payout-setup.ts'
 import { heldBecause, postPayouts } from './payouts.ts'
 import { type CreditTransfers, creditTransferFile } from './sepa-file.ts'
@@ -263,7 +264,7 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
       insert into postings (
         kind, account_id, slice_id, seller_cents, payouts_cents, created_at
       )
-      select 'recovery', account_id, slice_id, cents, -cents, ${tx.now()}
+      select 'recovery', account_id, slice_id, cents, -cents, ${postedAt(tx)}
       from recovered
       order by slice_id
     )

@@ -5,6 +5,7 @@ import type { Db } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
+import { postedAt } from './ledger.ts'
 import type { Payout, PayoutLine, PayoutState } from './payout.ts'
 
 /** The reason of a payout that was refunded between a failed transfer and the next one. */
@@ -316,7 +317,7 @@ export const markFailed = (
       )
       values (
         'payout_failed', ${payout.accountId}, ${payout.sliceId}, ${payout.amountCents},
-        ${-payout.amountCents}, ${tx.now()}
+        ${-payout.amountCents}, ${postedAt(tx)}
       )
     `
     await tx.db`
@@ -405,7 +406,7 @@ export async function postPayouts({ db, now }: Context, ids: number[]): Promise<
       insert into postings (
         kind, account_id, slice_id, seller_cents, payouts_cents, created_at
       )
-      select 'payout', account_id, slice_id, -amount_cents, amount_cents, ${now()}
+      select 'payout', account_id, slice_id, -amount_cents, amount_cents, ${postedAt({ db, now })}
       from payouts
       where id = any(${ids}::bigint[])
       order by id

@@ -212,6 +212,34 @@ it('outside the sandbox a statement doesn’t wait until the job has issued the 
   })
 })
 
+it('a sale after the invoices of its month were issued by a clock that ran ahead is in the next month', async () => {
+  const seller = await openShop(app)
+  const [listing] = await list(seller, cardItem({ price: 20, quantity: 2 }))
+  const sell = (moment: string) => at(moment, () => buy(app, [[listing!, 1]]))
+  await sell('2127-09-30T22:00:00Z')
+  await issueInvoices({ ...app.ctx, now: () => new Date('2127-10-01T00:40:00Z') })
+  const { orderIds } = await sell('2127-09-30T23:45:00Z')
+  await at('2127-09-30T23:50:00Z', () =>
+    app.operator.post(`/operator/v1/orders/${orderIds[0]}/refund`, {
+      payload: { amount: 1, reason: 'A scratch' },
+    }),
+  )
+  const statementOf = async (month: string) =>
+    (await at('2127-12-02T00:00:00Z', () => read(seller, month))).body.data
+  expect(await statementOf('2127-09')).toMatchObject({
+    totals: { gross: 20, refunds: 0 },
+    closing_balance: 25.95,
+    invoice: { commission: 1 },
+  })
+  expect(await statementOf('2127-10')).toMatchObject({
+    opening_balance: 25.95,
+    totals: { gross: 20, refunds: 1 },
+    closing_balance: 50.9,
+    invoice: { commission: 1 },
+  })
+  expect(await statementOf('2127-11')).toMatchObject({ opening_balance: 50.9 })
+})
+
 describe('the opening balance', () => {
   const KEPT = new URL('../../migrations/0051_month_balances.sql', import.meta.url)
 

@@ -455,7 +455,7 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
       returning
         id, slice_id, account_id, listing_id, quantity, price_cents, commission_cents, item_name
     ),
-    new_postings as (${salePostings(db, now())})
+    new_postings as (${salePostings({ db, now })})
     select
       o.id,
       s.checkout_id as "checkoutId",
