@@ -79,20 +79,29 @@ it('totals of deliveries equal plain SQL while two processes write, count, hide 
     const data = { order_id: 1, cancelled_by: 'buyer' as const }
     return recordEvents(ctx, [{ accountId, event: 'order.cancelled', data }])
   }
-  // A transaction that ends after one with higher ids.
-  const recorded = Promise.withResolvers<void>()
-  const permitted = Promise.withResolvers<void>()
-  const slow = inTransaction(app.ctx, async (tx) => {
-    await record(tx, accounts[0]!)
-    recorded.resolve()
-    await permitted.promise
-  })
-  await recorded.promise
-  await record(other.ctx, accounts[1]!)
-  for (let run = 0; run < 3; run++) await countDeliveries(other.ctx)
-  permitted.resolve()
-  await slow
-  await compare(app)
+  // Transactions that end after one with higher ids: their own number is lower or higher than that one's.
+  for (const isFirst of [true, false]) {
+    const recorded = Promise.withResolvers<void>()
+    const permitted = Promise.withResolvers<void>()
+    const recordSlowly = () =>
+      inTransaction(app.ctx, async (tx) => {
+        await record(tx, accounts[0]!)
+        recorded.resolve()
+        await permitted.promise
+      })
+    const slow = await inTransaction(other.ctx, async (tx) => {
+      if (!isFirst) await tx.db`select pg_current_xact_id()`
+      const slow = recordSlowly()
+      await recorded.promise
+      await record(tx, accounts[1]!)
+      return { ended: slow }
+    })
+    for (let run = 0; run < 3; run++) await countDeliveries(other.ctx)
+    permitted.resolve()
+    await slow.ended
+    await countDeliveries(other.ctx)
+    await compare(app)
+  }
 
   let ended = false
   const write = async ({ ctx }: TestApp, accountId: number) => {

@@ -14,16 +14,20 @@ type Fragment = ReturnType<Db>
 
 /** Adds the deliveries that no open transaction can add to any more. */
 export async function countDeliveries(ctx: Context): Promise<void> {
-  const [found] = await ctx.db<{ any: boolean }[]>`
-    select counted_to < seen_to or (select max(id) from deliveries) >= seen_to as any
+  const [found] = await ctx.db<{ any: boolean; end: number | null }[]>`
+    select counted_to < seen_to or newest.id >= seen_to as any, newest.id + 1 as end
     from delivery_count_state
+    cross join (select max(id) as id from deliveries) newest
   `
   if (!found?.any) return
-  while (await countBatch(ctx));
+  while (await countBatch(ctx, found.end));
 }
 
-/** @returns whether there may be more to count */
-const countBatch = (ctx: Context): Promise<boolean> =>
+/**
+ * @param end the id after the newest delivery, read before this transaction has a number; null without deliveries
+ * @returns whether there may be more to count
+ */
+const countBatch = (ctx: Context, end: number | null): Promise<boolean> =>
   inTransaction(ctx, async ({ db }) => {
     const [state] = await db<{ countedTo: number; seenTo: number; isSettled: boolean }[]>`
       select
@@ -40,29 +44,28 @@ const countBatch = (ctx: Context): Promise<boolean> =>
     if (!state) return false
     const { countedTo, seenTo, isSettled } = state
     if (countedTo === seenTo) {
-      // Ids below these may still belong to transactions that have not ended. The next run counts them. Such a
-      // transaction has its number already, because it wrote the event before its deliveries.
+      // Ids below this one may still belong to transactions that have not ended. The next run counts them. Such a
+      // transaction wrote the event before its deliveries, so its number is lower than that of this one. The limit of a
+      // snapshot is no such number: it is the one after the last transaction that has ended.
       await db`
         update delivery_count_state
-        set
-          seen_to = greatest(seen_to, (select max(id) + 1 from deliveries)),
-          seen_in = pg_snapshot_xmax(pg_current_snapshot())
+        set seen_to = greatest(seen_to, ${end}), seen_in = pg_current_xact_id()
       `
       return false
     }
     if (!isSettled) return false
-    const end = (await endOfBatch(db, countedTo, seenTo)) ?? seenTo
+    const batchEnd = (await endOfBatch(db, countedTo, seenTo)) ?? seenTo
     await db`
       insert into delivery_counts (endpoint_id, number)
       select endpoint_id, count(*)
       from deliveries
-      where id >= ${countedTo} and id < ${end}
+      where id >= ${countedTo} and id < ${batchEnd}
       group by endpoint_id
       order by endpoint_id
       on conflict (endpoint_id) do update
       set number = delivery_counts.number + excluded.number
     `
-    await db`update delivery_count_state set counted_to = ${end}`
+    await db`update delivery_count_state set counted_to = ${batchEnd}`
     return true
   })
 
