@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { FEED, startCursor } from '../test/fixtures/changes.ts'
 import { advance, cardItem, hold, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, openShop, sellEach, sendCart, ship } from '../test/fixtures/orders.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { pruneChanges } from './changes.ts'
 
@@ -17,18 +19,7 @@ beforeAll(async () => {
   other = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
 })
 
-const FEED = '/tools/v1/changes'
 const DAY_S = 24 * 60 * 60
-
-/** Long transactions of other tests on the same server can delay a first cursor beyond its limit. */
-async function startCursor(seller: Pick<Seller, 'get'>): Promise<string> {
-  const { status, body, text } = await until('a first cursor', async () => {
-    const response = await seller.get(FEED)
-    return response.status !== 503 && response
-  })
-  expect([status, body?.data, body?.has_more], text).toEqual([200, [], false])
-  return body.next
-}
 
 /** All changes after the cursor, and the cursor after them. */
 async function changesAfter(seller: Pick<Seller, 'get'>, cursor: string) {
@@ -290,31 +281,65 @@ describe('a cursor', () => {
   it('a first cursor waits for transactions that wrote before it was registered', async () => {
     const seller = await app.seller()
     const [id] = await list(seller, cardItem())
-    const begun = Promise.withResolvers<void>()
-    const commit = Promise.withResolvers<void>()
-    const late = app.ctx.begin(async (db) => {
-      await db`update listings set price_cents = 777 where id = ${id!}`
-      begun.resolve()
-      await commit.promise
-    })
-    await begun.promise
+    const late = await changePrice(id!)
     let cursor: string | undefined
     const started = startCursor(seller).then((next) => {
       cursor = next
     })
-    await until('the seller is registered', async () => {
+    await registered(seller)
+    expect(cursor).toBeUndefined()
+    await late.commit()
+    await started
+    // The change is older than the cursor: a seller who lists everything now sees it there.
+    const { body } = await seller.get('/v1/listings')
+    expect(body.data[0].price).toBe(7.77)
+  })
+
+  it('a first cursor waits for a transaction that wrote during its registration', async () => {
+    const seller = await app.seller()
+    const [id] = await list(seller, cardItem())
+    const { late, started } = await whileLocked(
+      app.ctx,
+      // The registration has its transaction id, and waits for the account.
+      (db) => db`select from accounts where id = ${seller.accountId} for update`,
+      async () => {
+        const started = startCursor(seller).then(() => seller.get('/v1/listings'))
+        await untilLockWaiters(app.ctx.db)
+        return { late: await changePrice(id!), started }
+      },
+    )
+    await registered(seller)
+    // A cursor that doesn't wait for the transaction is there before the last of these.
+    for (let request = 0; request < 50; request++) await other.anyone.get('/health/ready')
+    await late.commit()
+    expect((await started).body.data[0].price).toBe(7.77)
+  })
+
+  /** Changes the price of a listing to 7.77 in a transaction that stays open. */
+  async function changePrice(id: number): Promise<{ commit: () => Promise<void> }> {
+    const changed = Promise.withResolvers<void>()
+    const permitted = Promise.withResolvers<void>()
+    const ended = app.ctx.begin(async (db) => {
+      await db`update listings set price_cents = 777 where id = ${id}`
+      changed.resolve()
+      await permitted.promise
+    })
+    await changed.promise
+    return {
+      commit() {
+        permitted.resolve()
+        return ended
+      },
+    }
+  }
+
+  const registered = (seller: Seller) =>
+    until('the seller is registered', async () => {
       const rows = await app.ctx.db`
         select from change_followers where account_id = ${seller.accountId}
       `
       return rows.length > 0
     })
-    expect(cursor).toBeUndefined()
-    commit.resolve()
-    await Promise.all([late, started])
-    // The change is older than the cursor: a seller who lists everything now sees it there.
-    const { body } = await seller.get(`/v1/listings`)
-    expect(body.data[0].price).toBe(7.77)
-  })
 })
 
 it('a follower ends in the state of the database while eight writers on two services create, change, sell, delete and hold transactions open', async () => {

@@ -79,11 +79,12 @@ export async function startFollowing(ctx: Context, accountId: number): Promise<C
   }
 }
 
-/** Waits for the transactions that may not have seen the registration: they wrote nothing into the feed. */
+/**
+ * Waits for the transactions that may not have seen the registration: they wrote nothing into the feed. All have a lower
+ * number than one that begins now. The limit of a snapshot can be lower, because it follows the last one that has ended.
+ */
 async function positionAfterWriters({ db }: Context): Promise<Position> {
-  const [next] = await db<{ xid: string }[]>`
-    select pg_snapshot_xmax(pg_current_snapshot())::text as xid
-  `
+  const [next] = await db<{ xid: string }[]>`select pg_current_xact_id()::text as xid`
   const position = await waitUntil(MAX_WAIT_FOR_WRITERS_MS, async () => {
     const [ended] = await db<{ xid: string }[]>`
       select pg_snapshot_xmin(pg_current_snapshot())::text as xid

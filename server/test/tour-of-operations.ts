@@ -6,6 +6,7 @@ import type { TestApp, TestResponse } from './app.ts'
 import { CARDS } from './catalog-fixture.ts'
 import { DESCRIPTIONS } from './descriptions.ts'
 import { deliveriesIn, startReceiver, subscribe } from './fakes/receiver.ts'
+import { FEED, startCursor } from './fixtures/changes.ts'
 import { list, productItem } from './fixtures/listings.ts'
 import { form, mailedToken } from './fixtures/members.ts'
 import { ADDRESS, allowDevice, connected, post, refresh } from './fixtures/oauth.ts'
@@ -49,8 +50,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(seller.patch(`/v1/listings/${held}`, { payload: { price: 7.77 } }))
   await ok(seller.get(`/tools/v1/listings/${held}`))
   await ok(seller.post('/tools/v1/listings/checks', { payload: { items: [CARD] } }))
-  const feed = await seller.get('/tools/v1/changes')
-  await ok(seller.get(`/tools/v1/changes?cursor=${feed.body.next}&wait=1`))
+  await ok(seller.get(`${FEED}?cursor=${await startCursor(seller)}&wait=1`))
   await ok(seller.get('/tools/v1/listings?reference=SHELF'))
   const reference = crypto.randomUUID()
   const [item] = [{ ...CARD, reference }]

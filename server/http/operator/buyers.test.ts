@@ -6,6 +6,7 @@ import { runDuePolls } from '../../shipping/carrier-poll.ts'
 import { labelPath } from '../../shipping/label.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, startReceiver, subscribe } from '../../test/fakes/receiver.ts'
+import { FEED, startCursor } from '../../test/fixtures/changes.ts'
 import { advance, cardItem, list } from '../../test/fixtures/listings.ts'
 import { ADDRESS, act, buy, cancel, LABEL, openShop, ship } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
@@ -239,10 +240,10 @@ it('a seller’s answer to a dispute of an erased buyer is erased when the dispu
 
 it('the change feed has the rows whose buyer was erased', async () => {
   const { seller, buyer, order } = await sellTo('bruno')
-  const { next } = (await seller.get('/tools/v1/changes')).body
+  const cursor = await startCursor(seller)
   await post('erase', buyer.email)
   const changes = await until('the erasure is in the feed', async () => {
-    const { body } = await seller.get(`/tools/v1/changes?cursor=${next}`)
+    const { body } = await seller.get(`${FEED}?cursor=${cursor}`)
     return body.data.length > 0 && body.data
   })
   expect(changes).toMatchObject([
