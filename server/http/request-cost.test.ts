@@ -14,6 +14,7 @@ import {
   hostileRequests,
   hostileToolCalls,
 } from '../test/hostile-requests.ts'
+import { until } from '../test/until.ts'
 import { IgnoredFields, knownFields } from './known-fields.ts'
 import { MAX_MESSAGES, validatorCompiler } from './validate.ts'
 
@@ -116,19 +117,21 @@ describe('hostile requests', () => {
     }
     for (const { name, method, path, payload } of requests) {
       const url = path(1)
-      const {
-        statusCode,
-        payload: text,
-        headers,
-      } = await app.app.inject({
-        method: method as 'GET',
-        url,
-        headers: {
-          authorization: authorizations[url.startsWith('/operator') ? 'operator' : 'seller'],
-          ...(payload !== undefined && { 'content-type': 'application/json' }),
-        },
-        ...(payload !== undefined && { payload }),
+      const response = await until(name, async () => {
+        const response = await app.app.inject({
+          method: method as 'GET',
+          url,
+          headers: {
+            authorization: authorizations[url.startsWith('/operator') ? 'operator' : 'seller'],
+            ...(payload !== undefined && { 'content-type': 'application/json' }),
+          },
+          ...(payload !== undefined && { payload }),
+        })
+        // Long transactions of other tests on the same server can delay a first cursor of the feed beyond its limit.
+        const isDelayed = url.startsWith('/tools/v1/changes?') && response.statusCode === 503
+        return !isDelayed && response
       })
+      const { statusCode, payload: text, headers } = response
       expect(statusCode, name).toBeLessThan(500)
       expect(statusCode, name).not.toBe(413)
       expect(String(headers['x-ignored-fields'] ?? '').length, name).toBeLessThan(2_000)
