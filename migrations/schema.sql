@@ -182,6 +182,7 @@ create table deliveries (
   resent_in xid8,
   created_at timestamp with time zone not null,
   is_missed boolean default (status = ANY (ARRAY['failed'::text, 'skipped'::text])) not null,
+  event text collate "C",
   constraint deliveries_pkey PRIMARY KEY (id),
   constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
   constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id),

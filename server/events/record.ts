@@ -34,9 +34,10 @@ export async function recordEvents(
       returning id, account_id, event, created_at
     ),
     logged as (
-      insert into deliveries (event_id, endpoint_id, status, created_at)
+      insert into deliveries (event_id, event, endpoint_id, status, created_at)
       select
         recorded.id,
+        recorded.event,
         endpoint.id,
         case when endpoint.disabled_at is null then 'pending' else 'skipped' end,
         recorded.created_at

@@ -62,8 +62,8 @@ export function sendTestEvent(
         returning id, created_at
       ),
       logged as (
-        insert into deliveries (event_id, endpoint_id, status, created_at)
-        select id, ${endpointId}::bigint, 'pending', created_at from recorded
+        insert into deliveries (event_id, event, endpoint_id, status, created_at)
+        select id, ${event}, ${endpointId}::bigint, 'pending', created_at from recorded
         returning id, event_id, endpoint_id, created_at
       )
       insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
@@ -269,11 +269,11 @@ async function readPageOfDeliveries(
   // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
   const matching = {
     any: db`
-      (select id, endpoint_id, event_id from deliveries where ${kept} and ${period}) deliveries
+      (select id, endpoint_id, event_id, event from deliveries where ${kept} and ${period}) deliveries
     `,
     pending: db`
       (
-        select delivery_id as id, endpoint_id, event_id
+        select delivery_id as id, endpoint_id, event_id, null as event
         from delivery_queue
         where
           next_attempt_at is not null
@@ -286,34 +286,35 @@ async function readPageOfDeliveries(
     `,
     delivered: db`
       (
-        select id, endpoint_id, event_id
+        select id, endpoint_id, event_id, event
         from deliveries
         where status = 'delivered' and ${kept} and ${period}
       ) deliveries
     `,
     failed: db`
       (
-        select id, endpoint_id, event_id
+        select id, endpoint_id, event_id, event
         from deliveries
         where is_missed and status = 'failed' and ${kept} and ${period}
       ) deliveries
     `,
     skipped: db`
       (
-        select id, endpoint_id, event_id
+        select id, endpoint_id, event_id, event
         from deliveries
         where is_missed and status = 'skipped' and ${kept} and ${period}
       ) deliveries
     `,
   }[status ?? 'any']
-  // The event of each delivery of the endpoints is looked up: they are counted one by one anyway.
+  // The queue doesn't have the event, and neither have deliveries of an earlier version: theirs is looked up.
   const isOfEvent =
     event === undefined
       ? db``
       : db`
-          and exists (
-            select from events e where e.id = deliveries.event_id and e.event = ${event}
-          )
+          and coalesce(
+            deliveries.event,
+            (select e.event from events e where e.id = deliveries.event_id)
+          ) = ${event}
         `
   const isFiltered = accountId !== undefined || endpointId !== undefined
   const endpoints = db`

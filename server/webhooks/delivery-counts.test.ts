@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { WebhookEvent } from '../enums.ts'
 import { recordEvents } from '../events/record.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
-import { listDeliveries, pruneDeliveries, resendDeliveries } from './deliveries.ts'
+import { listDeliveries, pruneDeliveries, resendDeliveries, sendTestEvent } from './deliveries.ts'
 import { DELIVERY_STATUSES } from './delivery.ts'
 import { countDeliveries, hideDeliveries } from './delivery-counts.ts'
 import { beginPartitions } from './partitions.ts'
@@ -181,4 +182,23 @@ it('the repair of docs/partitions.md waits for a job that hides deliveries, and 
   await repaired
   for (let run = 0; run < 2; run++) await countDeliveries(ctx)
   expect((await listDeliveries(ctx, { endpointId }, PAGE)).total).toBe(3)
+})
+
+it('the total of the deliveries of an event is counted without a look at the events', async () => {
+  const app = await startTestApp({ settings: NO_LIMITS })
+  const { ctx } = app
+  const { accountId, ...seller } = await app.seller()
+  const { id: endpointId } = await subscribe(seller, 'https://nowhere.invalid/')
+  const data = { order_id: 1, cancelled_by: 'buyer' as const }
+  for (let n = 0; n < 3; n++)
+    await recordEvents(ctx, [{ accountId, event: 'order.cancelled', data }])
+  await sendTestEvent(ctx, accountId, endpointId, { event: 'listing.sold', data: {} })
+  await ctx.db`delete from delivery_queue`
+  await ctx.db`update deliveries set status = 'delivered'`
+  await ctx.db`delete from events`
+  const totalOf = async (event: WebhookEvent, status?: 'delivered') =>
+    (await listDeliveries(ctx, { accountId, event, status }, PAGE)).total
+  expect(await totalOf('order.cancelled')).toBe(3)
+  expect(await totalOf('order.cancelled', 'delivered')).toBe(3)
+  expect(await totalOf('listing.sold')).toBe(1)
 })

@@ -192,7 +192,7 @@ it('writers never fail and lose nothing while two processes begin and drop parti
       count(*)::int as deliveries
     from events
     join deliveries on event_id = events.id
-    where events.created_at > ${since} and event = 'order.cancelled'
+    where events.created_at > ${since} and events.event = 'order.cancelled'
     group by 1
     order by 1
   `
