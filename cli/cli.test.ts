@@ -1099,6 +1099,21 @@ describe('listings', () => {
     expect((await run('listings reprice one-price.csv')).stderr).toContain('Change 1 listing:')
   })
 
+  it('reprice asks about the listings that it would change, and counts the rows that name none', async () => {
+    const [id, other] = await list(seller, cardItem(), cardItem())
+    const rows = [`${id},,5`, `${id},,6`, `${other},,7`, '999998,,5', ',NOWHERE,5']
+    await writeFile(file('unknown.csv'), ['id,reference,price', ...rows].join('\n'))
+    const { code, stderr } = await run('listings reprice unknown.csv')
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^2 rows name no listing of the shop\.\nChange 2 listings: /),
+    ])
+    await writeFile(file('nowhere.csv'), 'id,price\n999998,5\n')
+    const nowhere = await run('listings reprice nowhere.csv')
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, '0\t1\n'])
+    expect(nowhere.stderr).toMatch(/^1 row names no listing of the shop\.\nrow 2: /)
+  })
+
   it('several listings are deleted after a question, which --yes answers', async () => {
     const [first, second] = await list(seller, cardItem(), cardItem())
     expect((await run(`listings delete ${first} ${second}`)).code).toBe(2)

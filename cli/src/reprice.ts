@@ -67,15 +67,18 @@ export function repriceCommand(listings: Command): void {
       } else {
         const readable = all.filter(({ messages }) => messages.length === 0)
         const unreadable = all.filter(({ messages }) => messages.length > 0)
-        const rows = await rowsThatChange(session, readable)
+        const { rows, listings, unknown } = await rowsThatChange(session, readable)
         const same = readable.length - rows.length
         if (same > 0) out.note(`${counted(same)} would change nothing.`)
+        if (unknown > 0) {
+          out.note(`${counted(unknown)} ${unknown === 1 ? 'names' : 'name'} no listing of the shop.`)
+        }
         const adapted = rows.flatMap((row): Failure[] => {
           const { warnings } = all[row]!
           return warnings.length > 0 ? [[row, warnings]] : []
         })
         showRows(out, all, adapted, 'adapted rows')
-        if (rows.length > 0 && !yes) await agree(`Change ${plural(rows.length, 'listing')}?`)
+        if (listings > 0 && !yes) await agree(`Change ${plural(listings, 'listing')}?`)
         const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
         journal = await createJournal(file, NAME, { of, rows, failed })
       }
@@ -110,10 +113,14 @@ export function repriceCommand(listings: Command): void {
 }
 
 /**
- * The rows whose listings differ from them, by their positions. It reads the listings of the rows one by one, or all pages
- * of the shop if these are fewer requests. Rows without a listing are sent: the service says what is wrong with them.
+ * The rows whose listings differ from them, by their positions, and the number of these listings. It reads the listings of
+ * the rows one by one, or all pages of the shop if these are fewer requests. Rows without a listing, `unknown` of them, are
+ * sent: the service says what is wrong with them.
  */
-async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise<number[]> {
+async function rowsThatChange(
+  { client, out }: Session,
+  changes: Row[],
+): Promise<{ rows: number[]; listings: number; unknown: number }> {
   const { listings } = client.tools
   const options = { maxRetries: 5 }
   const found = new Map<string, OwnListing>()
@@ -138,14 +145,17 @@ async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise
     }
   }
   const sent = new Set<OwnListing>()
-  return changes.flatMap(({ row, change }) => {
+  let unknown = 0
+  const rows = changes.flatMap(({ row, change }) => {
     const { id, reference } = change
     const listing = found.get(id === undefined ? `reference ${reference}` : `id ${id}`)
     // An earlier row may have changed what a later one restores.
     if (listing && !sent.has(listing) && isSame(change, listing)) return []
     if (listing) sent.add(listing)
+    else unknown += 1
     return row
   })
+  return { rows, listings: sent.size, unknown }
 }
 
 const isSame = ({ quantity_delta: delta = 0, ...change }: ListingChange, listing: OwnListing) =>
