@@ -289,15 +289,17 @@ describe('accounts and profiles', () => {
   it.each([
     ['lstings', /Did you mean listings/],
     ['listings imprt x', /Did you mean import.*"cardstall listings --help"/],
-    ['orders ship x', /number from 1/],
+    ['orders ship x', /whole number from 1/],
     ['webhooks listen --events order.lost', /There is no event "order.lost"/],
     ['webhooks listen --after zz', /^--after "zz" is not a position .*: give "now".*continue/],
     ['whoami --key svc_live_€', /special character/],
     ['listings set 1', /--price, --quantity/],
-    ['listings set 1 --price free', /amount in euros/],
-    ['listings set x --price 1', /number from 1/],
-    ['listings show 0x1', /number from 1/],
-    ['cards search x --limit 1e2', /number from 1/],
+    ['listings set 1 --price free', /amount in euros:/],
+    ['listings set 1 --price=-5', /amount in euros above 0:/],
+    ['shipping set letter --price=-5', /amount in euros from 0:/],
+    ['listings set x --price 1', /whole number from 1/],
+    ['listings show 0x1', /whole number from 1/],
+    ['cards search x --limit 1e2', /whole number from 1/],
     ['listings set 1 --price 1,234', /can mean two amounts: write 1234 or 1.23/],
     ['shipping set letter --price 1,234', /can mean two amounts/],
     ['orders list --status lost', /Allowed choices are pending/],
@@ -314,7 +316,10 @@ describe('accounts and profiles', () => {
     'a quantity consists of digits: "%s" is a usage error, and changes nothing',
     async (value) => {
       const { code, stderr } = await run(['listings', 'set', '1', '--quantity', value])
-      expect([code, stderr]).toEqual([2, expect.stringContaining('It must be a number from 0')])
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('It must be a whole number from 0'),
+      ])
     },
   )
 
@@ -712,15 +717,19 @@ const csvOf = (rows: number, price = '1.50') =>
 
 describe('listings', () => {
   it('a dry run lists nothing, and shows invalid rows with their reasons', async () => {
-    await writeFile(file('dry.csv'), `${csvOf(3)}\nnothing-9,NM,EN,1,1,B\n${CARD},NM,EN,free,1,C\n`)
+    await writeFile(
+      file('dry.csv'),
+      `${csvOf(3)}\nnothing-9,NM,EN,1,1,B\n${CARD},NM,EN,free,1,C\n${CARD},NM,EN,-5,1,D\n`,
+    )
     const before = await totalOf()
     const { code, stdout, stderr } = await run('listings import dry.csv --dry-run --failed bad.csv')
-    expect([code, stdout]).toEqual([1, '5\t3\t2\n'])
+    expect([code, stdout]).toEqual([1, '6\t3\t3\n'])
     expect(stderr).toMatch(/row 5: .*card[\s\S]*row 6: The price field must be a number: “free”/)
+    expect(stderr).toContain('row 7: The price field must be at least 0.01.')
     expect(await totalOf()).toBe(before)
     const failed = await readFile(file('bad.csv'), 'utf8')
     expect(failed).toMatch(/card,condition,language,price,quantity,shelf,reason\r\n/)
-    expect(failed.trim().split('\r\n')).toHaveLength(3)
+    expect(failed.trim().split('\r\n')).toHaveLength(4)
   })
 
   it('an import lists the valid rows and writes the others with their reasons to a file', async () => {
@@ -1072,13 +1081,17 @@ describe('listings', () => {
     expect([code, stdout]).toEqual([1, '2\t2\n'])
     expect(stderr).toContain('row 3: price “12,50” was read as 12.5.\n')
     expect(stderr).toContain(
-      'row 2: The price field can mean two numbers: “1,234”. Write 1234 or 1.23.\nrow 4: The quantity field must be a number from 0: “+5”.\n',
+      'row 2: The price field can mean two numbers: “1,234”. Write 1234 or 1.23.\nrow 4: The quantity field must be a whole number from 0: “+5”.\n',
     )
     expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(2)
     expect((await seller.get(`/tools/v1/listings/${other}`)).body.data.price).toBe(12.5)
     await writeFile(file('none.csv'), `id,price\n${id},free\n`)
     const none = await run('listings reprice none.csv --yes')
     expect([none.code, none.stdout]).toEqual([1, '0\t1\n'])
+    await writeFile(file('negative.csv'), `id,price\n${id},-5\n`)
+    const negative = await run('listings reprice negative.csv --yes')
+    expect([negative.code, negative.stdout]).toEqual([1, '0\t1\n'])
+    expect(negative.stderr).toContain('row 2: The price field must be at least 0.01.')
   })
 
   it('reprice refuses a file without a column to change, and names the columns that it ignores', async () => {

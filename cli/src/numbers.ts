@@ -5,7 +5,7 @@ import { readNumber } from '../../sdk/src/csv.ts'
 export function count(text: string): number {
   const number = digits(text)
   if (!Number.isSafeInteger(number) || number < 1)
-    throw new InvalidArgumentError('It must be a number from 1.')
+    throw new InvalidArgumentError('It must be a whole number from 1.')
   return number
 }
 
@@ -17,11 +17,18 @@ export const counts = (text: string, ids: number[] = []): number[] => [...ids, c
 
 /** Parses an amount of euros from 0. */
 export function amount(text: string): number {
+  const value = anyAmount(text)
+  if (value < 0) throw new InvalidArgumentError('It must be an amount in euros from 0.')
+  return value
+}
+
+/** Parses an amount of euros, which can be negative. */
+export function anyAmount(text: string): number {
   const { value, meanings } = readNumber(text)
   if (meanings) {
     throw new InvalidArgumentError(`It can mean two amounts: write ${meanings.join(' or ')}.`)
   }
-  if (value === undefined || value === Infinity)
+  if (value === undefined || !Number.isFinite(value))
     throw new InvalidArgumentError('It must be an amount in euros.')
   return value
 }

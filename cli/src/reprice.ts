@@ -20,10 +20,10 @@ type Read = { value?: unknown; error?: string; warning?: string }
 
 /** Columns of the file, and how their values are read. */
 const READERS: Record<string, (text: string, column: string) => Read> = {
-  id: wholeNumber(/^\d+$/, 'a number'),
+  id: wholeNumber(/^\d+$/, 'a whole number from 1'),
   reference: (text) => ({ value: text }),
   price: (text, column) => readNumberField(column, text),
-  quantity: wholeNumber(/^\d+$/, 'a number from 0'),
+  quantity: wholeNumber(/^\d+$/, 'a whole number from 0'),
   quantity_delta: wholeNumber(/^[+-]?\d+$/, 'a whole number'),
   status: (text) => ({ value: text.toLowerCase() }),
 }
@@ -71,7 +71,9 @@ export function repriceCommand(listings: Command): void {
         const same = readable.length - rows.length
         if (same > 0) out.note(`${counted(same)} would change nothing.`)
         if (unknown > 0) {
-          out.note(`${counted(unknown)} ${unknown === 1 ? 'names' : 'name'} no listing of the shop.`)
+          out.note(
+            `${counted(unknown)} ${unknown === 1 ? 'names' : 'name'} no listing of the shop.`,
+          )
         }
         const adapted = rows.flatMap((row): Failure[] => {
           const { warnings } = all[row]!

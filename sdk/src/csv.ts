@@ -261,11 +261,12 @@ type NumberRead = { value?: number; isAdapted?: boolean; meanings?: [number, num
 /**
  * Reads a number with a decimal point, as the API does: 1.234 is less than two. A decimal comma, separators of thousands
  * and a euro sign are accepted. A comma before three digits can separate thousands or decimals: there is no value then,
- * only both meanings.
+ * only both meanings. Negative numbers are read as well, so that the service can say which numbers it accepts.
  */
 export function readNumber(text: string): NumberRead {
-  if (/^\d+(\.\d+)?$/.test(text)) return { value: Number(text) }
-  const bare = text.replaceAll(/[€\s]|EUR/gi, '')
+  if (/^-?\d+(\.\d+)?$/.test(text)) return { value: Number(text) }
+  const [, sign, bare = ''] = /^([-−]?)(.*)$/.exec(text.replaceAll(/[€\s]|EUR/gi, ''))!
+  const signed = (digits: string) => (sign ? -Number(digits) : Number(digits))
   const last = Math.max(bare.lastIndexOf(','), bare.lastIndexOf('.'))
   // A separator that occurs twice is that of thousands.
   const isDecimal = last >= 0 && bare.indexOf(bare[last]!) === last
@@ -273,9 +274,9 @@ export function readNumber(text: string): NumberRead {
   const fraction = isDecimal ? bare.slice(last + 1) : ''
   if (!/^(\d+|\d{1,3}([.,])\d{3}(\2\d{3})*)$/.test(whole) || !/^\d*$/.test(fraction)) return {}
   if (bare[last] === ',' && fraction.length === 3 && /^\d+$/.test(whole)) {
-    return { meanings: [Number(whole + fraction), Number(`${whole}.${fraction.slice(0, 2)}`)] }
+    return { meanings: [signed(whole + fraction), signed(`${whole}.${fraction.slice(0, 2)}`)] }
   }
-  return { value: Number(`${whole.replaceAll(/[.,]/g, '')}.${fraction || 0}`), isAdapted: true }
+  return { value: signed(`${whole.replaceAll(/[.,]/g, '')}.${fraction || 0}`), isAdapted: true }
 }
 
 /** The messages of a row. The service reports an item without card and product under both fields; it is one mistake. */

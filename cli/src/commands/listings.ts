@@ -7,7 +7,7 @@ import Papa from 'papaparse'
 import { FIELDS } from '../../../sdk/src/csv.ts'
 import { eachNoted } from '../each.ts'
 import { importCommand } from '../import.ts'
-import { amount, count, counts, digits } from '../numbers.ts'
+import { anyAmount, count, counts, digits } from '../numbers.ts'
 import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
@@ -158,13 +158,15 @@ function rowOf(listing: OwnListing): unknown[] {
 }
 
 function price(text: string): number {
-  const number = amount(text)
-  if (number === 0) throw new InvalidArgumentError('It must be an amount in euros above 0.')
+  const number = anyAmount(text)
+  if (number <= 0) throw new InvalidArgumentError('It must be an amount in euros above 0.')
   return number
 }
 
 function quantity(text: string): number {
   const number = digits(text)
-  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('It must be a number from 0.')
+  if (!Number.isSafeInteger(number)) {
+    throw new InvalidArgumentError('It must be a whole number from 0.')
+  }
   return number
 }

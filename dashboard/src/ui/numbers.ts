@@ -32,7 +32,8 @@ export function readNumber(name: string, text: string): number {
 export function readCount(name: string, text: string): number {
   const bare = text.trim()
   if (!bare) throw required(name)
-  if (/^\d+$/.test(bare)) return Number(bare)
+  // The service says which numbers it accepts.
+  if (/^[-−]?\d+$/.test(bare)) return Number(bare.replace('−', '-'))
   throw refused(name, 'Write a whole number without separators, such as 12.')
 }
 

@@ -108,7 +108,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     async () => {
       const { seller, member } = await openShop()
       const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))
-      const page = await app.open('/dashboard/listings', { member })
+      const page = await app.open('/dashboard/listings', { member, expects: /status of 422/ })
       const edit = page.getByRole('button', { name: 'Edit Charizard ex' })
       const inTable = (name: string) => ({
         enter: async (text: string) => {
@@ -144,6 +144,8 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
           await stock.enter(text)
           await page.getByText('Write a whole number without separators, such as 12.').waitFor()
         }
+        await stock.enter('-5')
+        await page.getByText('The quantity field must be at least 0.').waitFor()
         await stock.close()
         for (const [text, value] of [
           ['12,50', 12.5],
