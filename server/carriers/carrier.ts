@@ -58,10 +58,6 @@ export class CarrierError extends Error {
   }
 }
 
-/** The seller's message when its label is withheld and not requested again. */
-export const NOT_REQUESTED =
-  'The carrier withholds the label, and no row of this order is left to ship, so the label is not requested again.'
-
 /** The seller's message when a shipment exists and its label is withheld (§3.3). */
 export const ACTION_REQUIRED =
   'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the carrier account. Resolve this with the carrier, then call again.'

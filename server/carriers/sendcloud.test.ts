@@ -477,7 +477,8 @@ describe('a service with CARRIER=sendcloud', () => {
     await cancel(app, orderIds[0]!)
     const { data } = (await call()).body
     expect([data.status, putRequests()]).toEqual(['action_required', 1])
-    expect(data.message).toMatch(/no row of this order is left to ship/)
+    expect(data.message).toMatch(/every row of this order is cancelled.*nothing to do/)
+    expect(data.message).not.toMatch(/call again/)
   })
 
   it('the seller never sees the words of Sendcloud, and can call again after its refusal', async () => {

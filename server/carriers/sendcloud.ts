@@ -6,7 +6,6 @@ import {
   type Carrier,
   CarrierError,
   type CarrierShipment,
-  NOT_REQUESTED,
   type Parcel,
 } from './carrier.ts'
 
@@ -78,8 +77,8 @@ export function sendcloudCarrier(
 
     async read(id, { mayRequestLabel }) {
       const parcel = await getParcel(id)
-      if (!isAmong(NOT_ANNOUNCED, parcel.status?.id)) return shipmentFrom(parcel)
-      if (!mayRequestLabel) return { ...shipmentFrom(parcel), message: NOT_REQUESTED }
+      const isWithheld = isAmong(NOT_ANNOUNCED, parcel.status?.id)
+      if (!isWithheld || !mayRequestLabel) return shipmentFrom(parcel)
       // Sendcloud refused the label at the purchase. Request it again; it may be refused again.
       const body = { parcel: { id: parcel.id, request_label: true } }
       try {

@@ -5,6 +5,7 @@ import type { LabelStatus } from '../enums.ts'
 import { columns, joins } from '../orders/orders.ts'
 import { readSlices, type Slice, type SliceRow, sliceColumns, sliceOf } from '../orders/slice.ts'
 import { labelUrl } from './label-link.ts'
+import { hasRowsToShip, messageShown } from './shipments.ts'
 
 /** A slice with the label that was bought for it, if any (§2.8). */
 export type LabeledSlice = Slice & { label: SliceLabel | null }
@@ -74,6 +75,7 @@ type LabelColumns = {
   provider: string
   labelStatus: SliceLabel['status']
   labelMessage: string | null
+  hasRowsToShip: boolean
   labelBoughtAt: Date
   labelName: string
   labelNonce: string | null
@@ -84,6 +86,7 @@ const labelColumns = (db: Db) => db`
   shipments.provider,
   shipments.status as "labelStatus",
   shipments.message as "labelMessage",
+  ${hasRowsToShip(db, db`shipments.slice_id`)} as "hasRowsToShip",
   shipments.bought_at as "labelBoughtAt",
   shipments.label_name as "labelName",
   shipments.link_nonce as "labelNonce",
@@ -96,7 +99,7 @@ function labelFrom(ctx: Context, row: LabelColumns): SliceLabel {
   return {
     provider: row.provider,
     status: row.labelStatus,
-    message: row.labelMessage,
+    message: messageShown({ ...row, message: row.labelMessage }),
     boughtAt: row.labelBoughtAt,
     labelName,
     labelUrl: link && labelUrl(ctx, labelName, link),

@@ -16,7 +16,7 @@ import {
   type ShippingContext,
   storeLabel,
 } from './purchase.ts'
-import { mintLink, readShipment, recordReading, type Shipment } from './shipments.ts'
+import { messageShown, mintLink, readShipment, recordReading, type Shipment } from './shipments.ts'
 
 /** Real time for which a call waits for the purchase of another call. */
 const PURCHASE_TIMEOUT_MS = 10_000
@@ -139,12 +139,12 @@ export async function refreshShipment(
 }
 
 function labelFrom(ctx: Context, shipment: Shipment): Label {
-  const { status, link, labelName, message, trackingCode, trackingUrl, provider, lines } = shipment
+  const { status, link, labelName, trackingCode, trackingUrl, provider, lines } = shipment
   return {
     status,
     labelUrl: link && labelUrl(ctx, labelName, link),
     expiresAt: link?.expiresAt ?? null,
-    message,
+    message: messageShown(shipment),
     trackingCode,
     trackingUrl,
     provider,

@@ -1,6 +1,7 @@
-import type { CarrierShipment } from '../carriers/carrier.ts'
+import { ACTION_REQUIRED, type CarrierShipment } from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { orderLabelReady } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { lockSlice, markTracked } from '../orders/locks.ts'
@@ -35,6 +36,21 @@ export type Shipment = {
   trackingStatus: string | null
 }
 
+const NOT_NEEDED =
+  'The carrier withholds the label, and every row of this order is cancelled, received or disputed. No label is needed any more, so the service does not request it again, and you have nothing to do.'
+
+/** The seller's message about a label. Once no row is left to ship, another call wouldn't request a withheld label. */
+export const messageShown = ({
+  message,
+  hasRowsToShip,
+}: Pick<Shipment, 'message' | 'hasRowsToShip'>): string | null =>
+  message === ACTION_REQUIRED && !hasRowsToShip ? NOT_NEEDED : message
+
+/** SQL that says whether a row of a slice is still pending or shipped. */
+export const hasRowsToShip = (db: Db, sliceId: ReturnType<Db>) => db`
+  exists (select from orders where slice_id = ${sliceId} and status in ('pending', 'shipped'))
+`
+
 /** The slice's shipment; undefined when none was bought. */
 export async function readShipment(
   { db }: Context,
@@ -50,9 +66,7 @@ export async function readShipment(
       sh.status,
       sh.message,
       sh.lines,
-      exists (
-        select from orders where slice_id = s.id and status in ('pending', 'shipped')
-      ) as "hasRowsToShip",
+      ${hasRowsToShip(db, db`s.id`)} as "hasRowsToShip",
       sh.carrier_code as "carrierCode",
       sh.label_name as "labelName",
       sh.link_nonce as nonce,

@@ -374,6 +374,20 @@ describe('carrier failures and delays', () => {
     expect(await eventsOf(parcel)).toHaveLength(2)
   })
 
+  it('a withheld label of an order whose items are all cancelled says so, also in the dashboard, and does not ask for another call', async () => {
+    await setCarrier('action_required')
+    const parcel = await sell()
+    expect((await label(parcel)).body.data.message).toMatch(/call again/)
+    expect((await change(parcel, 0, 'cancel')).status).toBe(200)
+    const ended = /^The carrier withholds the label, and every row .* cancelled.* nothing to do\.$/
+    const member = await app.member(seller.accountId)
+    const order = await member.get(`/dashboard/api/orders/${parcel.orderIds[0]}`)
+    expect(order.body.data.label).toMatchObject({ message: expect.stringMatching(ended) })
+    const { status, body } = await label(parcel)
+    expect([status, body.data.status]).toEqual([200, 'action_required'])
+    expect(body.data.message).toMatch(ended)
+  })
+
   it('a label that the carrier withholds has status action_required and says what to do', async () => {
     await setCarrier('action_required')
     const parcel = await sell()
