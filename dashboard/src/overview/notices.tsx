@@ -1,7 +1,7 @@
 import { Link } from 'wouter'
 import { IconButton } from '../ui/button.tsx'
 import { useFilters } from '../ui/filters.tsx'
-import { formatDateTime, plural } from '../ui/format.ts'
+import { formatDateTime, isPast, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { LoadedPage, Pagination } from '../ui/table.tsx'
 import { notifyFailure } from '../ui/toast.tsx'
@@ -59,8 +59,8 @@ function NoticeText({ notice }: { notice: NoticeRecord }) {
       return (
         <>
           <strong>An API key was rotated:</strong> {notice.data.name ?? notice.data.prefix}. Its
-          former secret works until {formatDateTime(notice.data.previous_expires_at)}.{' '}
-          <Link href="/keys">Keys</Link>
+          former secret {isPast(notice.data.previous_expires_at) ? 'worked' : 'works'} until{' '}
+          {formatDateTime(notice.data.previous_expires_at)}. <Link href="/keys">Keys</Link>
         </>
       )
     case 'photo_failed':

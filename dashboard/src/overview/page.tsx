@@ -9,6 +9,7 @@ import {
   formatMoney,
   formatNumber,
   formatRelative,
+  isPast,
   plural,
 } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -48,7 +49,7 @@ const Figures = ({
         <div>
           <strong>{plural(toAnswer.disputes, 'dispute')} to answer.</strong>{' '}
           {toAnswer.answer_by &&
-            `The first answer is due by ${formatDateTime(toAnswer.answer_by)}. `}
+            `The first answer ${isPast(toAnswer.answer_by) ? 'was' : 'is'} due by ${formatDateTime(toAnswer.answer_by)}. `}
           <Link href={`/orders/${toAnswer.order}`}>Answer it</Link>
         </div>
       </div>

@@ -79,6 +79,8 @@ export function setClock(now: string, readAt: number): void {
 /** The service's time. */
 export const serviceNow = () => new Date(Date.now() + aheadMs)
 
+export const isPast = (iso: string) => new Date(iso) < serviceNow()
+
 /** The distance of a moment from now: 2 hours ago, in 3 days, now. */
 export function formatRelative(iso: string): string {
   const seconds = (new Date(iso).getTime() - serviceNow().getTime()) / 1000

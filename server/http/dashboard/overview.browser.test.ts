@@ -6,7 +6,7 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { openShop, sellEach } from '../../test/fixtures/orders.ts'
+import { act, openShop, sellEach, ship } from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => {
   let app: BrowserApp
@@ -35,6 +35,21 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     await page.goto(`${app.address}/dashboard`)
     await page.getByText('Everything is shipped.').waitFor()
     expect(await missing.count()).toBe(0)
+  })
+
+  it('a deadline that is over is in the past tense: of the answer to a dispute, and of a former secret', async () => {
+    const shop = await openShop(app)
+    const [order] = await sellEach(app, shop, cardItem())
+    await ship(shop, order!, { tracking_code: 'CODE' })
+    await act(app, order!, 'dispute', { reason: 'damaged', message: 'A crease' })
+    await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys/${shop.keyId}/rotate`)
+    const page = await app.open('/dashboard', { member: await app.member(shop.accountId) })
+    await page.getByText('1 dispute to answer. The first answer is due by').waitFor()
+    await page.getByText('Its former secret works until').waitFor()
+    await advance(app.operator, 6 * 24 * 60 * 60)
+    await page.reload()
+    await page.getByText('1 dispute to answer. The first answer was due by').waitFor()
+    await page.getByText('Its former secret worked until').waitFor()
   })
 
   it('a seller sees the orders to ship and the sales of each day, and dismisses a notice, also one that was dismissed elsewhere', async () => {
