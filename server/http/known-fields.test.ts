@@ -72,6 +72,12 @@ describe('X-Ignored-Fields', () => {
     }
   })
 
+  it('X-Ignored-Fields leaves out the fields of cards that an item for a product has', async () => {
+    const items = [{ product: 'x', condition: 'NM', printing: 'holo', language_hint: 'DE', sku: 1 }]
+    const { headers } = await seller.post('/v1/listings', { payload: { items } })
+    expect(headers[HEADER]).toBe('items.0.sku')
+  })
+
   it('X-Ignored-Fields is absent when every field was read, and for empty parameters', async () => {
     const payload = { ...ACCOUNT, email: 'johto@shops.example', slug: null, rating: null }
     expect(await ignoredOf(payload)).toBeUndefined()
