@@ -36,6 +36,18 @@ const namesBy = (
     ...options,
   })
 
+/**
+ * Looks a name up with a short time limit, so that a silent server costs little time. On a busy machine a response can miss
+ * the limit as well, so a lookup that fails is repeated with twice the limit.
+ */
+function impatientLookup(servers: (DnsServer | string)[], hostname: string): Promise<string[]> {
+  let queryTimeoutMs = 25
+  return until(`${hostname} is found`, () => {
+    queryTimeoutMs *= 2
+    return namesBy(servers, { queryTimeoutMs })(hostname).catch(() => undefined)
+  })
+}
+
 describe('a name that DNS knows', () => {
   it('a lookup returns all addresses of both families', async () => {
     server.names.set('both.example', { A: [FOUR, OTHER_FOUR], AAAA: [SIX] })
@@ -56,11 +68,8 @@ describe('a name that DNS knows', () => {
     async (failure) => {
       server.names.set('four.example', { A: [FOUR], AAAA: failure })
       server.names.set('six.example', { A: failure, AAAA: [SIX] })
-      const resolve = namesBy([server], { queryTimeoutMs: 50 })
-      expect(await Promise.all([resolve('four.example'), resolve('six.example')])).toEqual([
-        [FOUR],
-        [SIX],
-      ])
+      expect(await impatientLookup([server], 'four.example')).toEqual([FOUR])
+      expect(await impatientLookup([server], 'six.example')).toEqual([SIX])
     },
   )
 
@@ -95,11 +104,9 @@ describe('a name that DNS knows', () => {
     const next = await startDnsServer({ 'shop.example': { A: [FOUR] } })
     for (const failure of ['SERVFAIL', 'REFUSED', 'silence'] as const) {
       server.names.set('shop.example', failure)
-      expect(await namesBy([server, next], { queryTimeoutMs: 50 })('shop.example')).toEqual([FOUR])
+      expect(await impatientLookup([server, next], 'shop.example')).toEqual([FOUR])
     }
-    expect(
-      await namesBy(['127.0.0.1:1', server, next], { queryTimeoutMs: 50 })('shop.example'),
-    ).toEqual([FOUR])
+    expect(await impatientLookup(['127.0.0.1:1', server, next], 'shop.example')).toEqual([FOUR])
   })
 
   it('a slow DNS response is awaited, however many fast lookups finish meanwhile', async () => {
