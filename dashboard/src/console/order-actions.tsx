@@ -255,7 +255,7 @@ function OrderActionForm({
             <Button type="submit" look={isDangerous ? 'danger' : 'primary'} isPending={isSaving}>
               {label}
             </Button>
-            <Button onPress={onClose}>Back</Button>
+            <Button slot="close">Back</Button>
           </>
         )}
       >

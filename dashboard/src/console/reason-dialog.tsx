@@ -32,7 +32,7 @@ export const ReasonDialog = ({
           <Button type="submit" look="danger" isPending={isSaving}>
             {confirm}
           </Button>
-          <Button onPress={onClose}>Back</Button>
+          <Button slot="close">Back</Button>
         </>
       )}
     >

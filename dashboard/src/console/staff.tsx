@@ -101,7 +101,7 @@ function AddDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Add
             </Button>
-            <Button isDisabled={isSaving} onPress={onClose}>
+            <Button slot="close" isDisabled={isSaving}>
               Cancel
             </Button>
           </>

@@ -33,7 +33,7 @@ export function NewKeyDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Create key
             </Button>
-            <Button isDisabled={isSaving} onPress={onClose}>
+            <Button slot="close" isDisabled={isSaving}>
               Cancel
             </Button>
           </>

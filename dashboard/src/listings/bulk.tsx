@@ -190,9 +190,7 @@ function BulkDialog({
               >
                 {isInterrupted ? 'Continue' : confirm}
               </Button>
-              <Button onPress={close}>
-                {isSaving ? 'Stop' : isInterrupted ? 'Close' : 'Cancel'}
-              </Button>
+              <Button slot="close">{isSaving ? 'Stop' : isInterrupted ? 'Close' : 'Cancel'}</Button>
             </>
           )
         }

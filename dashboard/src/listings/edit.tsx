@@ -67,7 +67,7 @@ export function EditListing({
             <Button type="submit" look="primary" isPending={isSaving}>
               Save
             </Button>
-            <Button onPress={onClose}>Cancel</Button>
+            <Button slot="close">Cancel</Button>
             <Button look="danger" icon="trash" onPress={() => setIsDeleting(true)}>
               Delete
             </Button>

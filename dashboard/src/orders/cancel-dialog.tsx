@@ -51,7 +51,7 @@ export function CancelDialog({
             <Button type="submit" look="danger" isPending={isSaving}>
               Cancel the order
             </Button>
-            <Button onPress={onClose}>Keep it</Button>
+            <Button slot="close">Keep it</Button>
           </>
         )}
       >

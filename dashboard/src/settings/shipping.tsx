@@ -220,7 +220,7 @@ function OptionDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Save option
             </Button>
-            <Button onPress={onClose}>Cancel</Button>
+            <Button slot="close">Cancel</Button>
           </>
         )}
       >

@@ -1,9 +1,36 @@
-/** The parts of the page with input that is not saved. */
-export const unsavedInput = () => [...document.querySelectorAll('[data-unsaved]')]
+/** What each form had when it was shown or last saved. */
+const savedInput = new WeakMap<HTMLFormElement, string>()
+
+/** Remembers the input of a form as saved. Returns a function that undoes it. */
+export function rememberInput(form: HTMLFormElement): () => void {
+  const before = savedInput.get(form) ?? ''
+  savedInput.set(form, inputOf(form))
+  return () => void savedInput.set(form, before)
+}
+
+/** An empty field is left out, because it may appear while the form is open. */
+const inputOf = (form: HTMLFormElement) =>
+  JSON.stringify([...new FormData(form)].filter(([, value]) => value !== ''))
 
 /**
- * Asks before a page is left on which an element with `data-unsaved` has input that is not saved: by a link, by Back, or
- * by closing the tab. Call it before the first rendering.
+ * The parts of the page, or of an element, with input that is not saved: elements with `data-unsaved`, and forms. A form is
+ * compared, because React Aria changes a checkbox without an event when its label is clicked.
+ */
+export const unsavedInput = (within: ParentNode = document) => [
+  ...within.querySelectorAll('[data-unsaved]'),
+  ...[...within.querySelectorAll('form')].filter(
+    (form) => savedInput.has(form) && savedInput.get(form) !== inputOf(form),
+  ),
+]
+
+/** Asks before an element with input that is not saved is closed. Returns whether it may be. */
+export const mayClose = (element: Element) =>
+  unsavedInput(element).length === 0 ||
+  window.confirm('Close this dialog? What you have typed is not saved.')
+
+/**
+ * Asks before a page with input that is not saved is left: by a link, by Back, or by closing the tab. Call it before the
+ * first rendering.
  */
 export function askBeforeLeaving(): void {
   window.addEventListener('beforeunload', (event) => {

@@ -1,5 +1,6 @@
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
+import { mayClose } from '../shell/ask-before-leaving.ts'
 import { Button, IconButton } from './button.tsx'
 import { FormErrors } from './form.tsx'
 import { useAttempt } from './use-attempt.ts'
@@ -15,26 +16,32 @@ type DialogProps = {
   isModalStrict?: boolean
 }
 
-/** A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. */
-export const Dialog = ({ title, onClose, isHeld, children, size, isModalStrict }: DialogProps) => (
-  <ModalOverlay
-    isOpen
-    isDismissable={!isModalStrict && !isHeld}
-    isKeyboardDismissDisabled={isHeld}
-    className="overlay"
-    onOpenChange={(isOpen) => !isOpen && onClose()}
-  >
-    <Modal className={size ? `modal ${size}` : 'modal'}>
-      <AriaDialog className="dialog">
-        <header className="dialog-header">
-          <Heading slot="title">{title}</Heading>
-          <IconButton label="Close" icon="close" isDisabled={isHeld} onPress={onClose} />
-        </header>
-        {children}
-      </AriaDialog>
-    </Modal>
-  </ModalOverlay>
-)
+/**
+ * A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. Escape, a click next to the
+ * dialog and each button with `slot="close"` ask before they lose what was typed in a form; `onClose` itself doesn't.
+ */
+export function Dialog({ title, onClose, isHeld, children, size, isModalStrict }: DialogProps) {
+  const dialog = useRef<HTMLElement>(null)
+  return (
+    <ModalOverlay
+      isOpen
+      isDismissable={!isModalStrict && !isHeld}
+      isKeyboardDismissDisabled={isHeld}
+      className="overlay"
+      onOpenChange={() => mayClose(dialog.current!) && onClose()}
+    >
+      <Modal className={size ? `modal ${size}` : 'modal'}>
+        <AriaDialog ref={dialog} className="dialog">
+          <header className="dialog-header">
+            <Heading slot="title">{title}</Heading>
+            <IconButton slot="close" label="Close" icon="close" isDisabled={isHeld} />
+          </header>
+          {children}
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
+  )
+}
 
 /** Holds a dialog open (`isHeld`) while a request runs whose response has a secret, which is shown only once. */
 export function useHold(): [boolean, <T>(request: Promise<T>) => Promise<T>] {

@@ -1,6 +1,7 @@
 import { type FormEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Form as AriaForm } from 'react-aria-components/Form'
 import { ApiError, SESSION_ENDED } from '../client.ts'
+import { rememberInput } from '../shell/ask-before-leaving.ts'
 import { SignInLink } from './button.tsx'
 import { Icon } from './icons.tsx'
 
@@ -16,17 +17,18 @@ type FormProps = {
 const NO_FIELDS = {}
 
 /**
- * A form that keeps its input until a save has succeeded, and asks before the page is left with it. A field shows the
- * service's messages for its `name`. Messages for names that the form doesn't have appear above it, so that none is lost.
+ * A form that keeps its input until a save has succeeded, and asks before the page is left or the dialog is closed with it.
+ * A field shows the service's messages for its `name`. Messages for names that the form doesn't have appear above it, so
+ * that none is lost.
  */
 export function Form({ children, onSubmit, actions, label }: FormProps) {
   const form = useRef<HTMLFormElement>(null)
   const [isSaving, setIsSaving] = useState(false)
-  const [isUnsaved, setIsUnsaved] = useState(false)
   const [error, setError] = useState<Error>()
   const [general, setGeneral] = useState<string[]>([])
   const fields = error instanceof ApiError ? error.fields : NO_FIELDS
 
+  useLayoutEffect(() => void rememberInput(form.current!), [])
   useLayoutEffect(() => {
     setGeneral(error ? generalMessages(error, form.current) : [])
   }, [error])
@@ -40,13 +42,13 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
     if (isSaving) return
     setIsSaving(true)
     // Before the save, because it may lead to another page.
-    setIsUnsaved(false)
+    const forget = rememberInput(event.currentTarget)
     try {
       await onSubmit(new FormData(event.currentTarget))
       setError(undefined)
     } catch (thrown) {
       setError(thrown as Error)
-      setIsUnsaved(isUnsaved)
+      forget()
     } finally {
       setIsSaving(false)
     }
@@ -60,9 +62,6 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
       // A message stays at its field until the field changes, and never prevents another attempt.
       validationBehavior="aria"
       validationErrors={fields}
-      data-unsaved={isUnsaved || undefined}
-      // React Aria passes it on, but its type lacks it.
-      {...{ onChange: () => setIsUnsaved(true) }}
       onSubmit={submit}
     >
       <FormErrors messages={general} />

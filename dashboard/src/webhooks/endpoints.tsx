@@ -255,7 +255,7 @@ function AddDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Add endpoint
             </Button>
-            <Button isDisabled={isSaving} onPress={onClose}>
+            <Button slot="close" isDisabled={isSaving}>
               Cancel
             </Button>
           </>
@@ -309,7 +309,7 @@ function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: 
             <Button type="submit" look="primary" isPending={isSaving}>
               Send
             </Button>
-            <Button onPress={onClose}>Cancel</Button>
+            <Button slot="close">Cancel</Button>
           </>
         )}
       >
@@ -339,7 +339,7 @@ const ResendDialog = ({ endpoint, onClose }: { endpoint: EndpointRecord; onClose
           <Button type="submit" look="primary" isPending={isSaving}>
             Resend
           </Button>
-          <Button onPress={onClose}>Cancel</Button>
+          <Button slot="close">Cancel</Button>
         </>
       )}
     >

@@ -617,6 +617,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const page = await app.open(`/console/orders/${one.sliceKey}`, {
       expects: /status of 4\d\d|ERR_FAILED/,
     })
+    page.on('dialog', (question) => question.accept())
     await signIn(page, 'admin')
     const main = page.getByRole('main')
 
@@ -738,6 +739,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await loseResponse(page, '**/refund')
     await dialog.getByRole('button', { name: 'Refund' }).click()
     await dialog.getByText('The connection to the service was lost.').waitFor()
+    page.once('dialog', (question) => question.accept())
     await dialog.getByRole('button', { name: 'Back' }).click()
     await open()
     await dialog.getByText('€2.50 of').waitFor()

@@ -137,6 +137,7 @@ describe.skipIf(!chromiumPath)(
       await page.getByRole('link', { name: 'Create a key' }).first().click()
       const dialog = page.getByRole('dialog')
       await dialog.getByText('Read the catalog').click()
+      page.once('dialog', (question) => question.accept())
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await dialog.waitFor({ state: 'detached' })
       await page.goBack()

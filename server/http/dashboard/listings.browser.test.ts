@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../../test/app.ts'
 import {
@@ -7,6 +7,7 @@ import {
   chromiumPath,
   expectAccessible,
   startBrowserApp,
+  tabTo,
 } from '../../test/browser.ts'
 import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
 import { buy, cancel, openShop as openOrderShop } from '../../test/fixtures/orders.ts'
@@ -109,6 +110,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       const { seller, member } = await openShop()
       const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))
       const page = await app.open('/dashboard/listings', { member, expects: /status of 422/ })
+      page.on('dialog', (dialog) => dialog.accept())
       const edit = page.getByRole('button', { name: 'Edit Charizard ex' })
       const inTable = (name: string) => ({
         enter: async (text: string) => {
@@ -270,7 +272,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     { browser: 'a browser with the Navigation API', lacksNavigation: false },
     { browser: 'a browser without the Navigation API', lacksNavigation: true },
   ])(
-    'Back and links ask before they lose the input of a dialog or of a row, and Cancel doesn’t ask, in $browser',
+    'Back and links ask before they lose the input of a dialog or of a row, in $browser',
     async ({ lacksNavigation }) => {
       const { seller, member } = await openShop()
       await list(seller, cardItem())
@@ -281,6 +283,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       })
       const questions: string[] = []
       page.on('dialog', (dialog) => {
+        if (dialog.message().startsWith('Close')) return dialog.accept()
         questions.push(dialog.message())
         return dialog.dismiss()
       })
@@ -311,6 +314,66 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await page.getByRole('link', { name: 'Orders' }).click()
       await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
       expect(questions).toHaveLength(3)
+    },
+  )
+
+  it.each([1280, 360])(
+    'Escape and the buttons that close a dialog ask once something was typed in it, at %i px',
+    async (width) => {
+      const { seller, member } = await openShop()
+      await list(seller, cardItem({ quantity: 5 }))
+      const page = await app.open('/dashboard/listings', { member, width })
+      const questions: string[] = []
+      let isAccepted = false
+      page.on('dialog', (dialog) => {
+        questions.push(dialog.message())
+        return isAccepted ? dialog.accept() : dialog.dismiss()
+      })
+      const edit = page.getByRole('button', { name: /^Edit/ })
+      const reference = page.getByRole('textbox', { name: 'Reference' })
+      const buttons = ['Cancel', 'Close'].map((name) => page.getByRole('button', { name }))
+      const pressEscape = () => page.keyboard.press('Escape')
+      const press = async (button: Locator) => {
+        await tabTo(page, button)
+        await page.keyboard.press('Enter')
+      }
+      const ways = [
+        pressEscape,
+        ...buttons.flatMap((button) => [() => button.click(), () => press(button)]),
+      ]
+      const open = async () => {
+        await edit.click()
+        await reference.waitFor()
+      }
+      for (const close of ways) {
+        await open()
+        await close()
+        await reference.waitFor({ state: 'detached' })
+      }
+      expect(questions).toEqual([])
+
+      await open()
+      await reference.fill('SHELF 1')
+      for (const [i, close] of ways.entries()) {
+        await close()
+        await expect.poll(() => questions.length).toBe(i + 1)
+        expect(await reference.inputValue()).toBe('SHELF 1')
+      }
+      isAccepted = true
+      await pressEscape()
+      await reference.waitFor({ state: 'detached' })
+      expect(new Set(questions)).toEqual(
+        new Set(['Close this dialog? What you have typed is not saved.']),
+      )
+      await open()
+      expect(await reference.inputValue()).toBe('')
+
+      // A button of the field changes it as well.
+      const asked = questions.length
+      await page.getByRole('textbox', { name: 'Stock', exact: true }).press('ArrowUp')
+      await pressEscape()
+      await reference.waitFor({ state: 'detached' })
+      expect(questions).toHaveLength(asked + 1)
     },
   )
 

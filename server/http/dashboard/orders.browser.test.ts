@@ -119,6 +119,33 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('a click next to a dialog asks once something was chosen in it', async () => {
+    const { orders, member } = await shopWith(PARCEL, 'Misty')
+    const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
+    const cancel = page.getByRole('button', { name: `Cancel order ${orders[0]}` })
+    const reason = page.getByRole('radio', { name: 'The buyer asked for it' })
+    const dialog = page.getByRole('dialog')
+    let questions = 0
+    page.on('dialog', (question) => {
+      questions += 1
+      return questions === 1 ? question.dismiss() : question.accept()
+    })
+    await cancel.click()
+    await dialog.waitFor()
+    await page.mouse.click(5, 5)
+    await dialog.waitFor({ state: 'detached' })
+    expect(questions).toBe(0)
+
+    await cancel.click()
+    await page.getByText('The buyer asked for it').click()
+    await page.mouse.click(5, 5)
+    await expect.poll(() => questions).toBe(1)
+    expect(await reason.isChecked()).toBe(true)
+    await page.mouse.click(5, 5)
+    await dialog.waitFor({ state: 'detached' })
+    expect(questions).toBe(2)
+  })
+
   it('the dialog of the last cancellation of an order names its shipping', async () => {
     const { orders, member } = await shopWith(PARCEL, 'Misty')
     const [order] = orders as [number]

@@ -153,6 +153,7 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     await put(express)
     await save.click()
     await page.getByText('This option was deleted meanwhile').waitFor()
+    page.once('dialog', (question) => question.accept())
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('row', { name: /By letter/ }).waitFor({ state: 'detached' })
 

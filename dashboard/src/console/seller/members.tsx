@@ -77,7 +77,7 @@ const InviteDialog = ({ accountId, onClose }: { accountId: number; onClose: () =
           <Button type="submit" look="primary" isPending={isSaving}>
             Send invitation
           </Button>
-          <Button onPress={onClose}>Cancel</Button>
+          <Button slot="close">Cancel</Button>
         </>
       )}
     >
