@@ -5,7 +5,7 @@ import type { Condition, Language } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import type { Listable } from './listing.ts'
 import { type OfferModel, offersFrom } from './offer-model.ts'
-import { isOf, type Offer, type Seller } from './offers.ts'
+import { isOf, type Offer, type Seller, sellerColumns } from './offers.ts'
 
 /** Offers as buyers see them on the public pages. Hidden sellers and their offers are left out, as in offers.ts. */
 
@@ -132,13 +132,7 @@ export async function lowestPrices(
 /** @throws not_found for an unknown or hidden shop */
 export async function findShop({ db }: Context, slug: string): Promise<Seller> {
   const [shop] = await db<Seller[]>`
-    select
-      id,
-      shop_name as "shopName",
-      slug,
-      seller_tier as "sellerTier",
-      rating::float8 as rating,
-      reviews
+    select id, ${sellerColumns(db)}
     from accounts a
     where slug = ${slug} and ${isShown(db)}
   `
@@ -182,11 +176,7 @@ const offerColumns = (db: Db, now: Date) => db`
   l.grading_grade as "gradingGrade",
   l.description,
   l.photos,
-  a.shop_name as "shopName",
-  a.slug,
-  a.seller_tier as "sellerTier",
-  a.rating::float8 as rating,
-  a.reviews
+  ${sellerColumns(db)}
 `
 
 function offerFrom(row: OfferRow): MarketOffer {

@@ -14,6 +14,15 @@ export type Seller = {
   reviews: number
 }
 
+/** The columns of a seller in a row `a` of `accounts`, except its id. */
+export const sellerColumns = (db: Db) => db`
+  a.shop_name as "shopName",
+  a.slug,
+  a.seller_tier as "sellerTier",
+  a.rating::float8 as rating,
+  a.reviews
+`
+
 /** The public part of an active listing. */
 export type Offer = Pick<
   Listing,
@@ -79,13 +88,7 @@ async function* batchesOf(
 // Not joined to the listings: a shop may have many, and every column of every row costs parsing time.
 async function sellersOf({ db }: Context, item: Listable): Promise<Map<number, Seller>> {
   const rows = await db<Seller[]>`
-    select
-      id,
-      shop_name as "shopName",
-      slug,
-      seller_tier as "sellerTier",
-      rating::float8 as rating,
-      reviews
+    select id, ${sellerColumns(db)}
     from accounts a
     where
       id in (select account_id from listings where ${isOf(db, item)} and status = 'active')
