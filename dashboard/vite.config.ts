@@ -26,33 +26,37 @@ const reference: Plugin = {
   },
 }
 
-export default defineConfig(({ command }) => ({
-  root: import.meta.dirname,
-  // Relative in the built page, so that it works under any path prefix of a proxy.
-  base: command === 'serve' ? '/dashboard/' : './',
-  plugins: [react(), reference],
-  build: {
-    outDir: 'dist',
-    rolldownOptions: {
-      input: ['index.html', 'console.html'].map((page) => path.join(import.meta.dirname, page)),
+export default defineConfig(({ command }) => {
+  // Vite keeps a NODE_ENV of its environment. Any other value selects React's development build.
+  if (command === 'build') process.env.NODE_ENV = 'production'
+  return {
+    root: import.meta.dirname,
+    // Relative in the built page, so that it works under any path prefix of a proxy.
+    base: command === 'serve' ? '/dashboard/' : './',
+    plugins: [react(), reference],
+    build: {
+      outDir: 'dist',
+      rolldownOptions: {
+        input: ['index.html', 'console.html'].map((page) => path.join(import.meta.dirname, page)),
+      },
+      emptyOutDir: true,
+      // Browsers with light-dark() and nested CSS.
+      target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
+      // A data: URL in a style sheet or script would need exceptions in the Content-Security-Policy.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
     },
-    emptyOutDir: true,
-    // Browsers with light-dark() and nested CSS.
-    target: ['chrome123', 'edge123', 'firefox121', 'safari17.5'],
-    // A data: URL in a style sheet or script would need exceptions in the Content-Security-Policy.
-    assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
-    reportCompressedSize: false,
-  },
-  server: {
-    proxy: {
-      '/console': { target: SERVICE, bypass: () => '/dashboard/console.html' },
-      ...Object.fromEntries(
-        API_PATHS.map(
-          // Writes are accepted from the service's own origin.
-          (path) => [path, { target: SERVICE, changeOrigin: true, headers: { origin: SERVICE } }],
+    server: {
+      proxy: {
+        '/console': { target: SERVICE, bypass: () => '/dashboard/console.html' },
+        ...Object.fromEntries(
+          API_PATHS.map(
+            // Writes are accepted from the service's own origin.
+            (path) => [path, { target: SERVICE, changeOrigin: true, headers: { origin: SERVICE } }],
+          ),
         ),
-      ),
+      },
     },
-  },
-}))
+  }
+})

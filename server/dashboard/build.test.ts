@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import type { Log } from '../log.ts'
+import { buildProgram } from '../test/build.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
 import { dashboardBuild } from './build.ts'
 
@@ -85,4 +86,15 @@ it('an installation without tools serves the files that it has', async () => {
   await mkdir(path.join(root, 'dist'))
   await writeFile(path.join(root, 'dist/.built-from'), 'other sources')
   expect(await dashboardBuild(root).state()).toBe('ready')
+})
+
+it('the dashboard has the production build of React, also if NODE_ENV has another value', async () => {
+  expect(process.env.NODE_ENV).toBe('test')
+  await buildProgram()
+  const assets = path.join(dashboardBuild().directory, 'assets')
+  const files: string[] = []
+  for (const name of await readdir(assets)) {
+    if ((await readFile(path.join(assets, name), 'utf8')).includes('jsxDEV')) files.push(name)
+  }
+  expect(files).toEqual([])
 })
