@@ -217,7 +217,7 @@ describe('a signal to a service with a database of its own', () => {
 describe('an uncaught exception', () => {
   it('a service whose output nobody reads serves requests, and stops its embedded database after an uncaught exception', async () => {
     const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
-    const service = await startService({}, { preload })
+    const service = await startService({}, { preload, program: smallProgram() })
     service.closeOutput()
     await until('it is ready', async () => {
       const { status } = await service.get('/health/ready').catch(() => ({ status: 0 }))
