@@ -26,7 +26,7 @@ const SLOW = [
   'server/http/seller/catalog/{bundled-catalog,full-catalog,offers}.test.ts',
   'server/http/seller/{list-listings-pages,sync}.test.ts',
   'server/accounts/recalculate-tiers.test.ts',
-  'server/listings/offer-model.test.ts',
+  'server/listings/{offer-model,remove-listings}.test.ts',
   // They derive keys from passwords.
   'server/http/sign-in/{sign-in,links}.test.ts',
   'server/http/dashboard/settings.test.ts',

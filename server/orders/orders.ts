@@ -114,9 +114,8 @@ export function listAllOrders(
         listingId === undefined
           ? db``
           : db`
-              and listing_id = (
-                select id from listings where id = ${listingId} and status <> 'removed'
-              )
+              and listing_id = ${listingId}
+              and not exists (select from removed_listings r where r.listing_id = ${listingId})
             `
       }
       ${
@@ -303,7 +302,10 @@ export const columns = (db: Db) => db`
   s.checkout_id as "checkoutId",
   o.account_id as "accountId",
   -- The reference to a removed listing may not be forgotten yet (listings/remove-listings.ts).
-  (select id from listings where id = o.listing_id and status <> 'removed') as "listingId",
+  case
+    when not exists (select from removed_listings r where r.listing_id = o.listing_id)
+    then o.listing_id
+  end as "listingId",
   o.status,
   o.quantity,
   o.price_cents as "priceCents",
