@@ -1,4 +1,5 @@
 import { Button } from '../ui/button.tsx'
+import { readChoices } from '../ui/choices.ts'
 import { Dialog, useHold } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -24,7 +25,7 @@ export function NewKeyDialog({
         label="Create a key"
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
-          const input = { name, scopes: data.getAll('scopes').map(String) }
+          const input = { name, scopes: readChoices(data, 'scopes') }
           const { key } = await hold(create(input, attempt(input)))
           onCreated(key)
         }}

@@ -39,5 +39,6 @@ export function readCount(name: string, text: string): number {
 
 const required = (name: string) => refused(name, `The ${name} field must not be empty.`)
 
-const refused = (name: string, message: string) =>
+/** An error of a field that the page finds by itself. */
+export const refused = (name: string, message: string) =>
   new ApiError(422, 'validation_error', message, { [name]: [message] })

@@ -3,6 +3,7 @@ import { Link, useLocation } from 'wouter'
 import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
+import { readChoices } from '../ui/choices.ts'
 import { ConfirmDialog, Dialog, useHold } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -245,7 +246,7 @@ function AddDialog({
         onSubmit={async (data) => {
           const input = {
             url: String(data.get('url')),
-            events: data.getAll('events').map(String),
+            events: readChoices(data, 'events'),
           }
           onAdded(await hold(addEndpoint(input, attempt(input))))
           onClose()

@@ -77,7 +77,7 @@ describe.skipIf(!chromiumPath)(
       await page.getByRole('link', { name: 'Create a key' }).click()
       await page.getByRole('textbox', { name: 'Name' }).fill('Till')
       await page.getByRole('button', { name: 'Create key' }).click()
-      await page.getByText('scopes field').waitFor()
+      await page.getByText('Choose at least one.').waitFor()
       expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Till')
       await page.getByRole('dialog').getByText('Read the catalog').click()
       await expectAccessible(page)
