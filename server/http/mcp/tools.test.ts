@@ -229,9 +229,12 @@ describe('tools and their API calls', () => {
           .map(([field]) => [field, ''])
         const args = required[name] ?? {}
         const empty = { ...Object.fromEntries(texts), ...args }
+        // The time of this use of the key differs between two calls.
+        const timeless = ({ last_used_at, ...object }: Body) => object
         const { object } = await callAt(app, path, name, empty, sent)
         expect(object.error, name).toBeUndefined()
-        expect(object, name).toEqual((await callAt(app, path, name, args, sent)).object)
+        const without = (await callAt(app, path, name, args, sent)).object
+        expect(timeless(object), name).toEqual(timeless(without))
       }
     }
   })
