@@ -1,4 +1,4 @@
-/** What each form had when it was shown or last saved. */
+/** The input of each form when it was shown or last saved. */
 const savedInput = new WeakMap<HTMLFormElement, string>()
 
 /** Remembers the input of a form as saved. Returns a function that undoes it. */
