@@ -22,7 +22,7 @@ ${
   sets.length === 0
     ? html`<p class="empty">The catalog is empty. <a href="${root}/docs/guides/catalog">Import one.</a></p>`
     : html`<section><h2>Newest sets</h2>${setList(newest(sets), root)}
-<p class="more"><a href="${root}/sets">All ${count(sets.length, 'set')}</a></p></section>`
+<p><a href="${root}/sets">All ${count(sets.length, 'set')}</a></p></section>`
 }
 ${forDevelopers(config, root)}`,
   }

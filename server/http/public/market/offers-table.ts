@@ -5,7 +5,7 @@ import type { MarketFilters, MarketOffer } from '../../../listings/market.ts'
 import { photoUrl, thumbnailUrl } from '../../../photos/photo.ts'
 import { formatEuros } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
-import { choice, conditionOf, count, languageOf, printingOf } from './parts.ts'
+import { choice, conditionOf, count, languageChoice, languageOf, printingOf } from './parts.ts'
 
 /** @param hasCondition whether some offers have a condition: those of sealed products have none */
 export const filterForm = (
@@ -20,11 +20,7 @@ ${
     condition,
   )
 }
-${choice(
-  { name: 'language', label: 'Language', all: 'All' },
-  LANGUAGES.map((value) => [value, languageOf(value)] as const),
-  language,
-)}
+${languageChoice(LANGUAGES, language)}
 <button>Show</button>
 </form>`
 

@@ -106,3 +106,11 @@ export const choice = (
   ([value, text]) =>
     html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
 )}</select></label>`
+
+/** A choice among these languages in a filter form. */
+export const languageChoice = (languages: readonly string[], chosen: string | undefined) =>
+  choice(
+    { name: 'language', label: 'Language', all: 'All' },
+    languages.map((language) => [language, languageOf(language)] as const),
+    chosen,
+  )

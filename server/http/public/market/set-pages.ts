@@ -12,11 +12,10 @@ import { rootOf } from '../../page.ts'
 import { cardTile } from './item-pages.ts'
 import { sendMarketPage } from './layout.ts'
 import {
-  choice,
   count,
   day,
   grid,
-  languageOf,
+  languageChoice,
   pageLinks,
   parametersOf,
   tile,
@@ -103,11 +102,7 @@ function languageForm({ sets }: Catalog, chosen: Language | undefined): Html | u
   if (inCatalog.size < 2) return undefined
   const languages = LANGUAGES.filter((language) => inCatalog.has(language))
   return html`<form class="filters">
-${choice(
-  { name: 'language', label: 'Language', all: 'All' },
-  languages.map((language) => [language, languageOf(language)] as const),
-  chosen,
-)}
+${languageChoice(languages, chosen)}
 <button>Show</button>
 </form>`
 }
