@@ -2,14 +2,14 @@ import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import { until } from './until.ts'
 
-/** Waits until exactly `count` statements in this database wait for a lock. */
+/** Waits until at least `count` statements in this database wait for a lock. */
 export const untilLockWaiters = (db: Db, count = 1) =>
-  until(`${count} statements wait for a lock`, async () => {
+  until(`at least ${count} statements wait for a lock`, async () => {
     const waiting = await db`
       select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'
     `
-    return waiting.length === count
+    return waiting.length >= count
   })
 
 /** Does the work while another transaction has a lock. */
