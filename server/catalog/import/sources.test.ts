@@ -47,7 +47,7 @@ describe('a file of lines', () => {
   })
 
   it('a file of lines may be gzip with several members', async () => {
-    const path = await file('two.ndjson.gz', Buffer.concat([gzipSync('a\nb'), gzipSync('c\n')]))
+    const path = await file('two.gz', Buffer.concat([gzipSync('a\nb'), gzipSync('c\n')]))
     expect(await linesIn(path)).toEqual([
       { number: 1, text: 'a' },
       { number: 2, text: 'bc' },
@@ -78,7 +78,7 @@ describe('invalid paths', () => {
     const path = await file('cards.json', '[]')
     await expect(openSource(path)).rejects.toEqual(
       new StartError(
-        `${path} can't be imported: it must end in .ndjson or .ndjson.gz, or be a pokemon-tcg-data folder.`,
+        `${path} can't be imported: it must end in .ndjson or .gz, or be a pokemon-tcg-data folder.`,
       ),
     )
   })

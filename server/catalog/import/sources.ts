@@ -23,9 +23,9 @@ export async function openSource(path: string): Promise<Source> {
   const found = await stat(path).catch((error) => cannotRead(path, error))
   await access(path, constants.R_OK).catch((error) => cannotRead(path, error))
   if (found.isDirectory()) return openFolder(path)
-  if (found.isFile() && /\.ndjson(\.gz)?$/i.test(path)) return openFile(path, found.size)
+  if (found.isFile() && /\.(ndjson|gz)$/i.test(path)) return openFile(path, found.size)
   throw new StartError(
-    `${path} can't be imported: it must end in .ndjson or .ndjson.gz, or be a pokemon-tcg-data folder.`,
+    `${path} can't be imported: it must end in .ndjson or .gz, or be a pokemon-tcg-data folder.`,
   )
 }
 
