@@ -37,9 +37,13 @@ export type ShopRow = [
 
 /** The lists are null instead of empty. */
 export type OfferChanges = {
-  snapshot: string
-  /** Changes when the server is restarted or replaced. */
-  server: string
+  position: {
+    snapshot: string
+    /** Changes when the server is restarted or replaced. */
+    server: string
+    /** Unix time in milliseconds by the database's clock. */
+    readAt: number
+  }
   /** Too much has changed to read it. */
   forgetsAll: boolean
   rows: OfferRow[] | null
@@ -99,8 +103,11 @@ export async function readChanges(
       ) offer
     )
     select
-      pg_current_snapshot()::text as snapshot,
-      pg_postmaster_start_time()::text as server,
+      json_build_object(
+        'snapshot', pg_current_snapshot(),
+        'server', pg_postmaster_start_time(),
+        'readAt', extract(epoch from clock_timestamp()) * 1000
+      ) as position,
       (
         exists (select from changes where listing_ids is null)
         or (select count(*) from changed) > ${MAX_CHANGES}

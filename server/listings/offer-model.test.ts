@@ -1,6 +1,9 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { newBudget, withBudget } from '../database/budget.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { CARDS, importRecords } from '../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -11,8 +14,12 @@ import {
   NO_LIMITS,
   productItem,
 } from '../test/fixtures/listings.ts'
+import { buy, openShop } from '../test/fixtures/orders.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
-import { OFFER, openOfferModel } from './offer-model.ts'
+import type { OfferChanges } from './offer-changes.ts'
+import { OFFER, offersFrom, openOfferModel } from './offer-model.ts'
+import { offersOf } from './offers.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 
@@ -47,6 +54,20 @@ async function offersAt(service: TestApp, reader: Seller, path: string) {
   const { status, text, headers } = await at(service, reader).get(`${path}?include=listings`)
   expect(status).toBe(200)
   return { text, tag: headers.etag }
+}
+
+/** A model that reads the database of `app`. `change` changes the rows that tell it about the server. */
+function modelOf<Row>(change: (row: Row) => Partial<Row>) {
+  const db = new Proxy(app.ctx.db, {
+    apply(target, self, parameters) {
+      const query = Reflect.apply(target, self, parameters)
+      const isAboutServer = String(parameters[0]).includes('pg_postmaster_start_time')
+      return isAboutServer ? query.then((rows: Row[]) => rows.map(change)) : query
+    },
+  })
+  const model = openOfferModel({ ...app.ctx, db }, app.ctx.signals)
+  onTestFinished(() => model.close())
+  return model
 }
 
 const offerOf = ({ text }: { text: string }, id: number) =>
@@ -182,6 +203,83 @@ describe('offers in memory', () => {
     expect(await offers.read(of)).toBeDefined()
   })
 
+  it('a change that left the feed while the machine of a process was paused is not missed', async () => {
+    const seller = await app.seller()
+    const { of, item } = ITEMS[0]
+    const [id] = await list(seller, item())
+    let pauseMs = 0
+    const model = modelOf((read: Pick<OfferChanges, 'position'>) => ({
+      ...read,
+      position: { ...read.position, readAt: read.position.readAt + pauseMs },
+    }))
+    const shown = async () => {
+      const offers = offersFrom(model, (await model.read(of))!, app.ctx.now())
+      return offers.find((offer) => offer.id === id)!.priceCents
+    }
+    expect(await shown()).toBe(450)
+    await app.ctx.db`update listings set price_cents = 3333 where id = ${id!}`
+    await app.ctx.db`delete from offer_changes`
+    pauseMs = 61_000
+    await until('the model has the change', async () => (await shown()) === 3333)
+  })
+
+  it('changes on a server made from a dump stay in the feed, whatever the ids of its predecessor’s transactions', async () => {
+    const seller = await app.seller()
+    const [id] = await list(seller, cardItem())
+    let isPredecessor = true
+    const model = modelOf((read) =>
+      isPredecessor ? { xmin: '9000000000000000000', server: 'another' } : read,
+    )
+    await model.prune()
+    isPredecessor = false
+    await seller.patch(`/v1/listings/${id}`, { payload: { price: 5.5 } })
+    const later = performance.now() + 180_000
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => later)
+    await model.prune().finally(() => clock.mockRestore())
+    const feed = await app.ctx
+      .db`select from offer_changes where listing_ids @> array[${id!}::bigint]`
+    expect(feed).not.toEqual([])
+  })
+
+  it('a card that an import changes while its offers are read gets another tag', async () => {
+    const seller = await app.seller()
+    const card = CARDS.find(({ id }) => id === 'swsh9-2')!
+    const path = `/v1/cards/${card.id}`
+    const { tag } = await offersAt(reference, seller, path)
+    let reading: ReturnType<typeof offersAt> | undefined
+    await whileLocked(
+      app.ctx,
+      (db) => db`lock table offer_changes`,
+      async () => {
+        reading = offersAt(app, seller, path)
+        await untilLockWaiters(app.ctx.db)
+        await importRecords(app.operator, [{ ...card, name: 'Renamed' }])
+      },
+    )
+    expect((await reading!).tag).toBe(tag)
+    const renamed = await offersAt(app, seller, path)
+    expect(JSON.parse(renamed.text).data.name).toBe('Renamed')
+    expect(renamed.tag).not.toBe(tag)
+    await importRecords(app.operator, [card])
+    expect((await offersAt(app, seller, path)).tag).toBe(tag)
+  })
+
+  it('a catalog that an import has replaced is not kept in memory by offers', async () => {
+    const seller = await app.seller()
+    const [card] = CARDS
+    const read = () => offersAt(app, seller, `/v1/cards/${card!.id}`)
+    await read()
+    const former = new WeakRef(app.ctx.catalog.current)
+    await importRecords(app.operator, [{ ...card, name: 'Renamed' }])
+    await importRecords(app.operator, [card!])
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    await until('the former catalog is collected', () => {
+      collect()
+      return former.deref() === undefined
+    })
+  })
+
   it('a request waits for the offers that another one reads only as long as it has time for the database', async () => {
     const budget = newBudget(50)
     const { offers } = app.ctx
@@ -232,5 +330,16 @@ describe('offers in memory', () => {
     // The read of another item refreshes the model.
     await read('sv3-1')
     expect((await read())?.numbers).toHaveLength(500 * OFFER.size)
+  })
+
+  it('offers that are read from the database have stock and reservations of the same moment', async () => {
+    const seller = await openShop(app)
+    const { of, item } = ITEMS[1]
+    const [id] = await list(seller, item({ quantity: 10 }))
+    await hold(app.operator, id!, 5, { cart_id: 'buyer' })
+    const { batches } = await offersOf(app.ctx, of)
+    await buy(app, [[id!, 5]], { cart_id: 'buyer' })
+    const offers = (await Array.fromAsync(batches)).flat()
+    expect(offers.find((offer) => offer.id === id)).toMatchObject({ quantity: 5, reserved: 0 })
   })
 })

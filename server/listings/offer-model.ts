@@ -71,7 +71,8 @@ export type ItemOffers = {
 
 export type ResponseTag = {
   text: string
-  catalog: object
+  /** Names the state of the item in the catalog. The catalog itself would be kept in memory by its tags. */
+  identity: string
   /** The newest version of the shops in it. */
   shopVersion: number
   /** Unix time in milliseconds at which a reservation expires that it subtracts. */
@@ -98,7 +99,7 @@ export const MAX_BYTES = 96 * 1024 * 1024
 const MAX_AGE_MS = 50
 /** Age at which a used model is refreshed in the background. */
 const REFRESH_AGE_MS = 25
-/** Without a refresh for this long, the model is emptied. */
+/** Without a refresh for this long by the database's clock, the model is emptied. */
 const FORGET_AGE_MS = 60_000
 /** Rows of the feed that were visible this long ago are deleted: every process has read them, or empties its model. */
 const PRUNE_AGE_MS = 2 * FORGET_AGE_MS
@@ -134,13 +135,13 @@ export function openOfferModel(
   let bytes = 0
   let shopVersion = 0
   /** The last snapshot, and when its refresh started. */
-  let position: { snapshot: string; server: string; startedAt: number } | undefined
+  let position: (OfferChanges['position'] & { startedAt: number }) | undefined
   /** Commits of this process, and how many of them the last refresh included. */
   let commits = 0
   let included = 0
   let usedAt = 0
-  /** Transactions below `xmin` had ended at this time. */
-  let visible: { xmin: string; at: number }[] = []
+  /** Transactions of this server below `xmin` had ended at this time. */
+  let visible: { xmin: string; server: string; at: number }[] = []
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
 
@@ -179,7 +180,6 @@ export function openOfferModel(
   }
 
   const runRefresh = async (): Promise<void> => {
-    if (age() > FORGET_AGE_MS) forget()
     const startedAt = performance.now()
     const startCommits = commits
     const from = position
@@ -192,11 +192,13 @@ export function openOfferModel(
         loaded.map(([, item]) => item),
       )
       // Another server may lack the last commits of its predecessor.
-      const isOther = from !== undefined && from.server !== changes.server
-      const isIncomplete = changes.forgetsAll || isOther || from !== position
+      const isOther = from !== undefined && from.server !== changes.position.server
+      // This process or its machine was paused: rows of the feed may be gone. No clock of a paused machine shows it.
+      const isLate = from !== undefined && changes.position.readAt - from.readAt > FORGET_AGE_MS
+      const isIncomplete = changes.forgetsAll || isOther || isLate || from !== position
       if (isIncomplete) forget()
       apply(changes, isIncomplete ? [] : loaded.map(([key]) => key))
-      position = { snapshot: changes.snapshot, server: changes.server, startedAt }
+      position = { ...changes.position, startedAt }
       included = startCommits
     } catch (error) {
       forget()
@@ -432,12 +434,16 @@ export function openOfferModel(
     async prune() {
       // No transaction has these ids: the rows are of the server that a dump was made on, and would never be old.
       await db`delete from offer_changes where xid >= pg_snapshot_xmax(pg_current_snapshot())`
-      const [read] = await db<{ xmin: string }[]>`
-        select pg_snapshot_xmin(pg_current_snapshot())::text as xmin
+      const [read] = await db<{ xmin: string; server: string }[]>`
+        select
+          pg_snapshot_xmin(pg_current_snapshot())::text as xmin,
+          pg_postmaster_start_time()::text as server
       `
       const now = performance.now()
+      // The transactions of a server made from a dump have lower ids than those of its predecessor.
+      visible = visible.filter(({ server }) => server === read!.server)
       const old = visible.findLast(({ at }) => now - at > PRUNE_AGE_MS)
-      visible = [...visible.slice(old ? visible.indexOf(old) : 0), { xmin: read!.xmin, at: now }]
+      visible = [...visible.slice(old ? visible.indexOf(old) : 0), { ...read!, at: now }]
       if (!old) return
       const where = db`xid < ${old.xmin}::xid8`
       await deleteInBatches(db, 'offer_changes', { where, orderBy: 'xid' })

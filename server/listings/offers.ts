@@ -51,22 +51,26 @@ const BATCH_ROWS = 250
 
 /** All offers of a card or product (§4.5). The batches hold a connection until they have been read. */
 export async function offersOf(ctx: Context, item: Listable): Promise<Offers> {
-  const [sellers, reserved] = await Promise.all([sellersOf(ctx, item), reservedUnits(ctx, item)])
-  return { sellers, batches: batchesOf(ctx, item, sellers, reserved) }
+  const sellers = await sellersOf(ctx, item)
+  return { sellers, batches: batchesOf(ctx, item, sellers) }
 }
 
 async function* batchesOf(
-  { db }: Context,
+  { db, now }: Context,
   item: Listable,
   sellers: Map<number, Seller>,
-  reserved: Map<number, number>,
 ): AsyncGenerator<Offer[]> {
-  const batches = db<Omit<Offer, 'reserved'>[]>`
+  // Stock and reservations are of one snapshot: a checkout takes its units from both.
+  const batches = db<Offer[]>`
+    with item as (
+      select * from listings where ${isOf(db, item)} and status = 'active'
+    )
     select
       id,
       account_id as "accountId",
       price_cents as "priceCents",
-      quantity,
+      item.quantity,
+      coalesce(reserved.quantity, 0) as reserved,
       condition,
       language,
       printing,
@@ -74,14 +78,17 @@ async function* batchesOf(
       grading_grade as "gradingGrade",
       description,
       photos
-    from listings
-    where ${isOf(db, item)} and status = 'active'
+    from item
+    left join (
+      select listing_id, sum(quantity) as quantity
+      from reservations
+      where expires_at > ${now()} and listing_id in (select id from item)
+      group by listing_id
+    ) reserved on listing_id = id
     order by price_cents, id
   `.cursor(BATCH_ROWS)
   for await (const batch of batches) {
-    yield batch
-      .filter(({ accountId }) => sellers.has(accountId))
-      .map((offer) => ({ ...offer, reserved: reserved.get(offer.id) ?? 0 }))
+    yield batch.filter(({ accountId }) => sellers.has(accountId))
   }
 }
 
@@ -95,19 +102,6 @@ async function sellersOf({ db }: Context, item: Listable): Promise<Map<number, S
       and ${isShown(db)}
   `
   return new Map(rows.map((seller) => [seller.id, seller]))
-}
-
-/** Reserved units by listing, in one query instead of one per listing. */
-async function reservedUnits({ db, now }: Context, item: Listable): Promise<Map<number, number>> {
-  const rows = await db<{ id: number; quantity: number }[]>`
-    select listing_id as id, sum(quantity) as quantity
-    from reservations
-    where
-      expires_at > ${now()}
-      and listing_id in (select id from listings where ${isOf(db, item)} and status = 'active')
-    group by listing_id
-  `
-  return new Map(rows.map(({ id, quantity }) => [id, quantity]))
 }
 
 /** Whether a row of `listings` is of this item. */

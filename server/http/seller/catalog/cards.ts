@@ -62,7 +62,7 @@ const cardBody = (card: CardEntry): CatalogResponse => ({
 /** `GET /cards/{identifier}?include=listings`. */
 const withOffers = (card: CardEntry): ShownItem => ({
   of: { cardId: card.id, productSlug: null },
-  identity: () => `${digestOf(card.set)}\n${card.id}`,
+  identity: `${digestOf(card.set)}\n${card.id}`,
   toJson: (listings) => cardWithListings(card, listings),
 })
 

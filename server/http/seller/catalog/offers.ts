@@ -30,7 +30,7 @@ const MAX_LANE_BYTES = 8 * 1024
 export type ShownItem = {
   of: Listable
   /** Names everything that the response depends on, except the offers. */
-  identity(): string
+  identity: string
   /** @param listings the JSON of an array in parts */
   toJson(listings: Buffer[]): Bytes
 }
@@ -44,14 +44,13 @@ export function offersInMemory(ctx: Service) {
 
   const responseOf = (offers: ItemOffers, { identity, toJson }: ShownItem) => {
     ctx.offers.used(offers)
-    const catalog = ctx.catalog.current
     const now = ctx.now().getTime()
     const { text, shopVersion, validUntil } = write(offers, now)
     const { tag } = offers
-    const isKnown = tag?.catalog === catalog && tag.shopVersion === shopVersion
+    const isKnown = tag?.identity === identity && tag.shopVersion === shopVersion
     if (!isKnown || now >= tag.validUntil) {
-      const sha256 = hash('sha256', `${identity()}\n${text}`, 'base64url')
-      offers.tag = { text: quoted(sha256), catalog, shopVersion, validUntil }
+      const sha256 = hash('sha256', `${identity}\n${text}`, 'base64url')
+      offers.tag = { text: quoted(sha256), identity, shopVersion, validUntil }
     }
     return { body: toJson([Buffer.from(`[${text}]`)]), tag: offers.tag!.text }
   }
@@ -99,7 +98,7 @@ export function offersSender(
       // The client disconnected while the request was queued.
       if (reply.raw.destroyed) return NOTHING
       requireRoom()
-      const hash = createHash('sha256').update(`${item.identity()}\n`)
+      const hash = createHash('sha256').update(`${item.identity}\n`)
       const parts = await bytesOf(await offersOf(ctx, item.of), ctx.config, hash)
       return { body: item.toJson(parts), tag: quoted(hash.digest('base64url')) }
     }

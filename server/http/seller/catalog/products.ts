@@ -43,7 +43,7 @@ const recordQuery = Type.Object({ include: includeParameter('`listings`') })
 /** `GET /products/{slug}?include=listings`. */
 const withOffers = (product: ProductEntry): ShownItem => ({
   of: { cardId: null, productSlug: product.slug },
-  identity: () => entityTag(product.json),
+  identity: entityTag(product.json),
   toJson: (listings) => productResponse(product, listings),
 })
 
