@@ -153,7 +153,7 @@ describe('GET /tools/v1/changes', () => {
     for (const cursor of [
       'x',
       `${registration}-${xid}-${id}`,
-      `${registration}-${xid}-${id}-${at}-1`,
+      `${registration}-${xid}-${id}-${at}-0`,
       `${registration}-${'9'.repeat(40)}-${id}-${at}`,
     ]) {
       const { status, body } = await seller.get(`${FEED}?cursor=${cursor}`)
@@ -250,6 +250,61 @@ describe('a cursor', () => {
     const again = await startCursor(seller)
     expect((await seller.get(`${FEED}?cursor=${next}`)).status).toBe(410)
     expect((await changesAfter(seller, again)).changes).toEqual([])
+  })
+
+  it('a cursor that leaves older changes unread expires with the one before it', async () => {
+    const own = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const seller = await own.seller()
+    const cursor = await startCursor(seller)
+    await list(seller, ...Array.from({ length: 100 }, () => cardItem()))
+    await list(seller, cardItem())
+    await readable(seller, cursor, 101)
+    await advance(own.operator, 29 * DAY_S)
+    const page = async (after: string) => (await seller.get(`${FEED}?cursor=${after}`)).body
+    const { next, has_more } = await page(cursor)
+    expect(has_more).toBe(true)
+    const { next: last } = await page(next)
+    await advance(own.operator, 2 * DAY_S)
+    expect((await page(next)).error.type).toBe('cursor_expired')
+    expect(await page(last)).toMatchObject({ data: [], has_more: false })
+  })
+
+  it('a cursor after a change that a restored database has lost ends the registration with 410', async () => {
+    const seller = await app.seller()
+    const first = await startCursor(seller)
+    const [id] = await list(seller, cardItem())
+    await readable(seller, first, 1)
+    const { next } = await changesAfter(seller, first)
+    const { changes } = await changesAfter(seller, next)
+    expect(changes).toEqual([])
+    // The restored database has used the same transaction id and row number for another change.
+    await app.ctx.db`
+      update changes
+      set created_at = created_at + interval '1 hour'
+      where account_id = ${seller.accountId}
+    `
+    await seller.patch(`/v1/listings/${id}`, { payload: { price: 9 } })
+    expect((await seller.get(`${FEED}?cursor=${next}`)).status).toBe(410)
+    expect((await seller.get(`${FEED}?cursor=${first}`)).status).toBe(410)
+  })
+
+  it('a cursor works on after the change before it has become old enough to be pruned', async () => {
+    const seller = await app.seller()
+    const first = await startCursor(seller)
+    await list(seller, cardItem(), cardItem())
+    await readable(seller, first, 2)
+    const { next } = await changesAfter(seller, first)
+    await app.ctx.db`
+      update changes
+      set created_at = created_at - interval '40 days'
+      where account_id = ${seller.accountId}
+    `
+    const { next: later } = await changesAfter(seller, await startCursor(seller))
+    await pruneChanges(app.ctx)
+    const left = await app.ctx.db`select from changes where account_id = ${seller.accountId}`
+    expect(left).toHaveLength(1)
+    expect((await seller.get(`${FEED}?cursor=${later}`)).status).toBe(200)
+    expect((await seller.get(`${FEED}?cursor=${next}`)).status).toBe(410)
   })
 
   it('a cursor that the database has not reached, because a backup was restored, ends the registration with 410', async () => {

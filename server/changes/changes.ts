@@ -30,8 +30,14 @@ export type Position = {
 
 export type Cursor = Position & {
   registration: number
+  /** When it was issued or, while older changes are left, the one from which catching up began. */
   issuedAt: Date
+  /** When the row was written: a restored database has no such row. Undefined if the cursor is of no row. */
+  writtenAt: Micros | undefined
 }
+
+/** Microseconds since 1970 (UTC) as text. */
+type Micros = string
 
 /** Changes that one page reads. */
 export const MAX_CHANGES = 100
@@ -43,19 +49,29 @@ const REGISTRATION_LIFETIME_MS = CURSOR_LIFETIME_MS + READ_AT_PRECISION_MS
 const MAX_WAIT_FOR_WRITERS_MS = 8_000
 
 /** A cursor as clients get it. */
-export const cursorText = ({ registration, xid, id, issuedAt }: Cursor) =>
-  [registration, xid, id, Math.floor(issuedAt.getTime() / 1000)].join('-')
+export const cursorText = ({ registration, xid, id, issuedAt, writtenAt }: Cursor) =>
+  [
+    registration,
+    xid,
+    id,
+    Math.floor(issuedAt.getTime() / 1000),
+    ...(writtenAt ? [writtenAt] : []),
+  ].join('-')
 
 /** Parses the result of `cursorText`. @throws validation_error for any other text */
 export function readCursor(text: string): Cursor {
-  const match = /^([1-9]\d{0,14})-(0|[1-9]\d{0,17})-(0|[1-9]\d{0,14})-([1-9]\d{8,9})$/.exec(text)
+  const match =
+    /^([1-9]\d{0,14})-(0|[1-9]\d{0,17})-(0|[1-9]\d{0,14})-([1-9]\d{8,9})(?:-([1-9]\d{0,17}))?$/.exec(
+      text,
+    )
   if (!match) throw cursorInvalid()
-  const [, registration, xid, id, seconds] = match
+  const [, registration, xid, id, seconds, writtenAt] = match
   return {
     registration: Number(registration),
     xid: xid!,
     id: Number(id),
     issuedAt: new Date(Number(seconds) * 1000),
+    writtenAt,
   }
 }
 
@@ -76,6 +92,7 @@ export async function startFollowing(ctx: Context, accountId: number): Promise<C
     registration: follower!.registration,
     ...(await positionAfterWriters(ctx)),
     issuedAt: now(),
+    writtenAt: undefined,
   }
 }
 
@@ -115,19 +132,41 @@ export async function readChanges(
   kinds: readonly ChangeKind[],
 ): Promise<ChangesPage> {
   const { db, now } = ctx
-  const [state] = await db<{ registration: number; readAt: Date; xid: string; isAhead: boolean }[]>`
+  const [state] = await db<
+    { registration: number; readAt: Date; end: string; isLost: boolean; last: Row | null }[]
+  >`
     select
       registration,
       read_at as "readAt",
-      pg_snapshot_xmin(pg_current_snapshot())::text as xid,
-      ${cursor.xid}::xid8 > pg_snapshot_xmin(pg_current_snapshot()) as "isAhead"
+      running_from::text as end,
+      ${cursor.xid}::xid8 > running_from
+      or (
+        ${cursor.writtenAt ?? null}::bigint is not null
+        and not exists (
+          select
+          from changes
+          where
+            account_id = ${accountId}
+            and xid = ${cursor.xid}::xid8
+            and id = ${cursor.id}
+            and ${writtenAt(db)} = ${cursor.writtenAt ?? null}::bigint
+        )
+      ) as "isLost",
+      (
+        select json_build_object('xid', xid, 'id', id, 'writtenAt', ${writtenAt(db)}::text)
+        from changes
+        where account_id = ${accountId} and xid < running_from
+        order by xid desc, id desc
+        limit 1
+      ) as last
     from change_followers
+    cross join (select pg_snapshot_xmin(pg_current_snapshot()) as running_from) snapshot
     where account_id = ${accountId}
   `
   const issuedAt = now()
   const isOld = issuedAt.getTime() - cursor.issuedAt.getTime() > CURSOR_LIFETIME_MS
   if (!state || state.registration !== cursor.registration || isOld) throw cursorExpired()
-  if (state.isAhead) {
+  if (state.isLost) {
     // A backup was restored. The cursor must not become valid again once the transaction ids have reached it.
     await db`delete from change_followers where account_id = ${accountId}`
     throw cursorExpired()
@@ -135,23 +174,34 @@ export async function readChanges(
   if (issuedAt.getTime() - state.readAt.getTime() > READ_AT_PRECISION_MS) {
     await db`update change_followers set read_at = ${issuedAt} where account_id = ${accountId}`
   }
-  const rows = await db<(Change & Position)[]>`
-    select xid, id, kind, record_id as "recordId", change
+  const rows = await db<(Change & Row)[]>`
+    select
+      xid, id, ${writtenAt(db)}::text as "writtenAt", kind, record_id as "recordId", change
     from changes
     where
       account_id = ${accountId}
       and (xid, id) > (${cursor.xid}::xid8, ${cursor.id}::bigint)
-      and xid < ${state.xid}::xid8
+      and xid < ${state.end}::xid8
       and kind = any(${[...kinds]}::text[])
     order by xid, id
     limit ${MAX_CHANGES + 1}
   `
   const page = rows.slice(0, MAX_CHANGES)
   const hasMore = rows.length > page.length
-  const { xid, id } = hasMore ? page.at(-1)! : { xid: state.xid, id: 0 }
-  const { registration } = cursor
-  return { changes: lastOfEach(page), next: { registration, xid, id, issuedAt }, hasMore }
+  // Unread changes are as old as the cursor from which catching up began.
+  const next: Cursor = hasMore
+    ? { ...cursor, ...placeOf(page.at(-1)!) }
+    : { ...cursor, ...(state.last && placeOf(state.last)), issuedAt }
+  return { changes: lastOfEach(page), next, hasMore }
 }
+
+/** A row of the feed: its place, and when it was written. */
+type Row = Position & { writtenAt: Micros }
+
+const placeOf = ({ xid, id, writtenAt }: Row): Row => ({ xid, id, writtenAt })
+
+/** `created_at` of a row of `changes` as microseconds. */
+const writtenAt = (db: Db) => db`(extract(epoch from created_at) * 1000000)::bigint`
 
 /** A record that was created in this page stays created, unless it is deleted. */
 function lastOfEach(changes: Change[]): Change[] {
@@ -191,7 +241,10 @@ export async function haveChanges(
   return rows.map(({ hasChanges }) => hasChanges)
 }
 
-/** Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. */
+/**
+ * Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. The last change of
+ * each follower stays, because its cursor is of that row.
+ */
 export async function pruneChanges({ db, now }: Context): Promise<void> {
   await endRestored(db)
   await db`
@@ -199,7 +252,19 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
     where read_at < ${new Date(now().getTime() - REGISTRATION_LIFETIME_MS)}
   `
   await deleteInBatches(db, 'changes', {
-    where: db`created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}`,
+    where: db`
+      created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}
+      and (
+        account_id not in (select account_id from change_followers)
+        or exists (
+          select
+          from changes later
+          where
+            later.account_id = changes.account_id
+            and (later.xid, later.id) > (changes.xid, changes.id)
+        )
+      )
+    `,
     orderBy: 'created_at',
   })
 }

@@ -56,13 +56,15 @@ async function offersAt(service: TestApp, reader: Seller, path: string) {
   return { text, tag: headers.etag }
 }
 
+type ServerRow = Pick<OfferChanges, 'position'> & { xmin: string; server: string }
+
 /** A model that reads the database of `app`. `change` changes the rows that tell it about the server. */
-function modelOf<Row>(change: (row: Row) => Partial<Row>) {
+function modelOf(change: (row: ServerRow) => Partial<ServerRow>) {
   const db = new Proxy(app.ctx.db, {
     apply(target, self, parameters) {
       const query = Reflect.apply(target, self, parameters)
       const isAboutServer = String(parameters[0]).includes('pg_postmaster_start_time')
-      return isAboutServer ? query.then((rows: Row[]) => rows.map(change)) : query
+      return isAboutServer ? query.then((rows: ServerRow[]) => rows.map(change)) : query
     },
   })
   const model = openOfferModel({ ...app.ctx, db }, app.ctx.signals)
@@ -208,7 +210,7 @@ describe('offers in memory', () => {
     const { of, item } = ITEMS[0]
     const [id] = await list(seller, item())
     let pauseMs = 0
-    const model = modelOf((read: Pick<OfferChanges, 'position'>) => ({
+    const model = modelOf((read) => ({
       ...read,
       position: { ...read.position, readAt: read.position.readAt + pauseMs },
     }))
