@@ -109,6 +109,23 @@ it('an item waits at most for the remaining time of its request', async () => {
   )
 })
 
+it('an item whose time is over fails no other item of its transaction', async () => {
+  const lockAndReturn = async ({ db }: Tx, items: number[]): Promise<Outcome<number>[]> => {
+    await db`select from locked where item = 1 for update`
+    return items.map((result) => ({ result }))
+  }
+  const inRequest = (ms: number, item: number) =>
+    withBudget(newBudget(ms), () => ctx.share(lockAndReturn, item))
+  let others: Promise<number[]> | undefined
+  await ctx.begin(async (holder) => {
+    await holder`select from locked where item = 1 for update`
+    const late = inRequest(300, 1)
+    others = Promise.all([inRequest(60_000, 2), inRequest(60_000, 3)])
+    await expect(late).rejects.toThrow('did not answer in time')
+  })
+  expect(await others).toEqual([2, 3])
+})
+
 it('an outage fails all items of a transaction, and the next items are written', async () => {
   const pids: Promise<unknown>[] = []
   const die = async (tx: Tx, items: number[]): Promise<Outcome<number>[]> => {

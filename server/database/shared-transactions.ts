@@ -1,6 +1,6 @@
 import postgres from 'postgres'
-import { type Waiter, waitFor, within } from './shared-work.ts'
-import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
+import { isOver, type Waiter, waitFor, within } from './shared-work.ts'
+import { DatabaseUnavailable, isConnectionLoss, isUnavailable } from './unavailable.ts'
 
 /**
  * The outcome of one item: its result, the error to throw to its caller, or `locked` if it would have to wait for another
@@ -40,7 +40,7 @@ const MAX_WAITING = 1_000
  *
  * The items whose rows another transaction has locked are handled in a second transaction, which waits for the locks and
  * delays no other items. If the database rejects a statement, each item is handled again in a transaction of its own,
- * so that no item can fail another one.
+ * so that no item can fail another one. If the time of an item ends the transaction, the others are handled again.
  *
  * @param transact runs work in a new transaction
  */
@@ -83,9 +83,15 @@ function openQueue<Tx, Item, Result>(
   let isRunning = false
 
   const handle = async (waiters: Waiter<Item, Result>[]): Promise<void> => {
+    let mayBeWritten = false
     try {
       const items = waiters.map(({ item }) => item)
-      const outcomes = await within(waiters, () => transact((tx) => work(tx, items, !addLocked)))
+      const write = async (tx: Tx) => {
+        const outcomes = await work(tx, items, !addLocked)
+        mayBeWritten = true
+        return outcomes
+      }
+      const outcomes = await within(waiters, () => transact(write))
       for (const [index, waiter] of waiters.entries()) {
         const outcome = outcomes[index]!
         if (outcome === 'locked') addLocked?.(waiter)
@@ -93,8 +99,11 @@ function openQueue<Tx, Item, Result>(
         else waiter.resolve(outcome.result)
       }
     } catch (error) {
+      // The time of one item may have ended the transaction of all.
+      const isLate = !mayBeWritten && isUnavailable(error) && waiters.some(isOver)
       for (const waiter of waiters) {
         if (isRejection(error) && waiters.length > 1) void handleAgain(waiter)
+        else if (isLate && !isOver(waiter)) waiting.push(waiter)
         else waiter.reject(error)
       }
     }
@@ -110,7 +119,13 @@ function openQueue<Tx, Item, Result>(
     while (waiting.length > 0) {
       const waiters = waiting.slice(0, MAX_ITEMS)
       waiting = waiting.slice(MAX_ITEMS)
-      await handle(waiters)
+      const { over = [], left = [] } = Object.groupBy(waiters, (one) =>
+        isOver(one) ? 'over' : 'left',
+      )
+      for (const waiter of over) {
+        waiter.reject(new DatabaseUnavailable('The database did not answer in time.'))
+      }
+      if (left.length > 0) await handle(left)
     }
     isRunning = false
   }

@@ -40,11 +40,19 @@ export const waitFor = <Item, Result>(
   })
 
 /** Runs `work` within the shortest of the waiters' remaining times. */
-export function within<Item, Result, T>(waiters: Waiter<Item, Result>[], work: () => T): T {
-  const now = performance.now()
-  const left = waiters.map(({ leftMs, since }) => leftMs - (now - since))
-  return withBudget(newBudget(Math.min(...left)), work)
-}
+export const within = <Item, Result, T>(waiters: Waiter<Item, Result>[], work: () => T): T =>
+  withBudget(newBudget(Math.min(...waiters.map(leftOf))), work)
+
+/** A timer can be a millisecond early. */
+const MIN_LEFT_MS = 2
+
+/** Whether a waiter's time for the database is over. */
+export const isOver = <Item, Result>(waiter: Waiter<Item, Result>): boolean =>
+  leftOf(waiter) < MIN_LEFT_MS
+
+/** The remaining milliseconds of a waiter. */
+const leftOf = <Item, Result>({ leftMs, since }: Waiter<Item, Result>) =>
+  leftMs - (performance.now() - since)
 
 /** The result of work that several callers share, which may have begun earlier. The caller's budget limits its own wait. */
 export async function waitForShared<T>(work: Promise<T>): Promise<T> {
