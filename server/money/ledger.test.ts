@@ -190,3 +190,22 @@ it('the migration posts earlier orders of every status as the service would have
   await db.unsafe('alter table postings enable trigger user')
   expect([...(await read())]).toEqual([...written])
 })
+
+it('a page of the ledger is full, whatever number of cancellations had nothing left to post', async () => {
+  const own = await openShop(app)
+  const [listing] = await list(own, cardItem({ price: 0.05, quantity: 3 }))
+  const orders: number[] = []
+  for (let sale = 0; sale < 3; sale++) orders.push(...(await buy(app, [[listing!, 1]])).orderIds)
+  await cancel(app, orders[0]!)
+  for (const order of orders.slice(1)) {
+    const payload = { amount: 0.05, reason: 'Lost', borne_by: 'seller' }
+    const refunded = await app.operator.post(`/operator/v1/orders/${order}/refund`, { payload })
+    expect(refunded.status).toBe(200)
+    await cancel(app, order)
+  }
+  const { body } = await app.operator.get(
+    `/operator/v1/ledger?account_id=${own.accountId}&kind=cancellation`,
+  )
+  expect(body.data.map(({ order_id }: Entry) => order_id)).toEqual([orders[0], orders[0]])
+  expect(body.meta.total).toBe(2)
+})

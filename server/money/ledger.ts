@@ -185,11 +185,11 @@ export async function listEntries(
             select *
             from (
               select p.*, sum(p.entries) over (order by ${order}) as through
-              -- Every posting has an entry, so this many postings fill the page.
+              -- Each has an entry, so this many postings fill the page. A cancellation may have nothing left to post.
               from (
                 select p.*, ${entryCount(db)} as entries
                 from postings p
-                where ${isMatch}
+                where ${isMatch} and ${entryCount(db)} > 0
                 order by ${order}
                 limit ${skipped + size}
               ) p
