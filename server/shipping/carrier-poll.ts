@@ -108,7 +108,7 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
   return {
     sliceId,
     isLast,
-    purchase: { sliceId, attempt, reference, labelName, isInDoubt: true, lines: 0 },
+    purchase: { sliceId, attempt, reference, labelName, isInDoubt: true, polls, lines: 0 },
   }
 }
 

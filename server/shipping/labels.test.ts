@@ -66,6 +66,20 @@ const timeOut = (): never => {
   throw new CarrierError('unknown', 'The carrier did not answer in time: raw words of the carrier.')
 }
 
+const refuse = (): never => {
+  throw new CarrierError('refused', 'No such street.')
+}
+
+const cancelAsSeller = ({ orderIds }: { orderIds: number[] }) =>
+  seller.post(`/tools/v1/orders/${orderIds[0]}/cancel`, { payload: { reason: 'other' } })
+
+async function pollHourly(hours: number): Promise<void> {
+  for (let hour = 0; hour < hours; hour++) {
+    await advance(app.operator, 3_600)
+    await app.runPolls()
+  }
+}
+
 describe('a purchase whose response is lost', () => {
   it('the next label call finds a shipment whose response was lost, and buys nothing', async () => {
     const parcel = await order()
@@ -211,35 +225,41 @@ describe('a purchase whose response is lost', () => {
     const parcel = await order()
     interfere({ buy: timeOut })
     await label(parcel)
-    const cancel = () =>
-      seller.post(`/tools/v1/orders/${parcel.orderIds[0]}/cancel`, {
-        payload: { reason: 'other' },
-      })
-    const pollHourly = async (hours: number) => {
-      for (let hour = 0; hour < hours; hour++) {
-        await advance(app.operator, 3_600)
-        await app.runPolls()
-      }
-    }
     await pollHourly(7 * 24)
-    expect((await cancel()).status).toBe(409)
+    expect((await cancelAsSeller(parcel)).status).toBe(409)
     interfere({ find: timeOut })
     await pollHourly(4)
-    expect((await cancel()).status).toBe(409)
+    expect((await cancelAsSeller(parcel)).status).toBe(409)
     interfere({})
     await pollHourly(1)
-    expect((await cancel()).status).toBe(200)
+    expect((await cancelAsSeller(parcel)).status).toBe(200)
   })
+
+  it.each([
+    ['have bought nothing', [{ buy: refuse }, { find: timeOut }], 200],
+    ['may have bought a label', [{ buy: timeOut }], 409],
+  ])(
+    'calls after a lost response that %s: the week of polls starts over only if they may',
+    async (_, failures, status) => {
+      const parcel = await order()
+      interfere({ buy: timeOut })
+      await label(parcel)
+      for (let day = 1; day <= 8; day++) {
+        interfere({})
+        await pollHourly(24)
+        if (day > 6) continue
+        interfere(failures[day % failures.length]!)
+        expect((await label(parcel)).status).toBe(502)
+      }
+      expect((await cancelAsSeller(parcel)).status).toBe(status)
+    },
+  )
 })
 
 describe('a purchase that the carrier refused', () => {
   it('after a refusal by the carrier the next label call buys without a lookup', async () => {
     const parcel = await order()
-    interfere({
-      buy: async () => {
-        throw new CarrierError('refused', 'No such street.')
-      },
-    })
+    interfere({ buy: refuse })
     expect((await label(parcel)).status).toBe(502)
     await advance(app.operator, 3_600)
     await app.runPolls()
@@ -253,7 +273,7 @@ describe('a purchase that the carrier refused', () => {
     interfere({
       async buy({ sliceKey }) {
         if (sliceKey === lost.sliceKey) return timeOut()
-        throw new CarrierError('refused', 'No such street.')
+        return refuse()
       },
     })
     for (const parcel of [refused, lost]) await label(parcel)
@@ -269,11 +289,7 @@ describe('a purchase that the carrier refused', () => {
 
   it('after a refusal and a lost response the purchase of a label is looked up', async () => {
     const parcel = await order()
-    interfere({
-      buy: async () => {
-        throw new CarrierError('refused', 'No such street.')
-      },
-    })
+    interfere({ buy: refuse })
     await label(parcel)
     interfere({ buy: timeOut })
     await label(parcel)
@@ -284,11 +300,7 @@ describe('a purchase that the carrier refused', () => {
 
   it('after a refusal and an interrupted attempt the purchase of a label is looked up', async () => {
     const parcel = await order()
-    interfere({
-      buy: async () => {
-        throw new CarrierError('refused', 'No such street.')
-      },
-    })
+    interfere({ buy: refuse })
     await label(parcel)
     const { promise: never, resolve: end } = Promise.withResolvers<never>()
     onTestFinished(() => end(undefined as never))

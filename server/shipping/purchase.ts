@@ -38,6 +38,8 @@ export type Purchase = {
   labelName: string
   /** An earlier attempt may have bought the shipment: look it up before buying. */
   isInDoubt: boolean
+  /** How often the carrier was polled since the last attempt that may have bought the shipment. */
+  polls: number
   /** Number of pending and shipped rows, which the shipment covers. With 0, nothing is bought. */
   lines: number
 }
@@ -66,13 +68,14 @@ export function claimPurchase(
     const { db, now } = tx
     await lockSlice(tx, sliceId)
     const [known] = await db<
-      { state: string; provider: string; isInDoubt: boolean; isLeased: boolean }[]
+      { state: string; provider: string; isInDoubt: boolean; isLeased: boolean; polls: number }[]
     >`
       select
         state,
         provider,
         in_doubt as "isInDoubt",
-        coalesce(leased_until > clock_timestamp(), false) as "isLeased"
+        coalesce(leased_until > clock_timestamp(), false) as "isLeased",
+        polls
       from shipments
       where slice_id = ${sliceId}
     `
@@ -111,7 +114,7 @@ export function claimPurchase(
         polls = 0
       returning attempts as attempt, reference, label_name as "labelName"
     `
-    return { ...claimed!, sliceId, isInDoubt, lines }
+    return { ...claimed!, sliceId, isInDoubt, polls: known?.polls ?? 0, lines }
   })
 }
 
@@ -154,16 +157,21 @@ export async function purchaseShipment(
 ): Promise<Shipment | undefined> {
   /** Whether the carrier may have the shipment at this point. */
   let mayExist = purchase.isInDoubt
+  let isSent = false
   try {
     const found = purchase.isInDoubt ? await carrier.find(purchase.reference) : undefined
     if (!found && purchase.lines === 0) throw nothingToShip()
+    isSent = !found
     const bought = found ?? (await buy(carrier, purchase, consignment))
     mayExist = true
     return await storeAndRecord(ctx, carrier, purchase, bought, found ? undefined : purchase.lines)
   } catch (error) {
     if (error instanceof CarrierError) ctx.metrics.countLabelPurchase(error.outcome)
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
-    await releasePurchase(ctx, purchase, { isInDoubt: mayExist || !isRefused })
+    const isInDoubt = mayExist || !isRefused
+    // This attempt has bought nothing: the purchase is in doubt for as long as before it.
+    const polls = isSent && !isRefused ? undefined : purchase.polls
+    await releasePurchase(ctx, purchase, { isInDoubt, polls })
     throw error
   }
 }
@@ -280,7 +288,7 @@ function recordPurchase(
 async function releasePurchase(
   { db, log }: Context,
   { sliceId, attempt }: Purchase,
-  { isInDoubt }: { isInDoubt: boolean },
+  { isInDoubt, polls }: { isInDoubt: boolean; polls?: number | undefined },
 ): Promise<void> {
   try {
     await db`
@@ -288,6 +296,7 @@ async function releasePurchase(
       set
         leased_until = null,
         in_doubt = ${isInDoubt},
+        polls = coalesce(${polls ?? null}, polls),
         poll_at = case when ${isInDoubt} then poll_at end
       where slice_id = ${sliceId} and attempts = ${attempt} and state = 'buying'
     `
