@@ -250,7 +250,7 @@ const changeTool = tool({
     quantity: Type.Optional(
       shortly(
         ListingPatch.properties.quantity,
-        'Stock. 0 means sold out, more puts it back on sale',
+        'Stock. 0 means sold out, more puts it back on sale. If a call fails, read the listing before you repeat it: units may have been sold',
       ),
     ),
     status: Type.Optional(

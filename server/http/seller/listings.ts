@@ -96,7 +96,7 @@ export const listingRoutes =
           operationId: 'changeListing',
           summary: 'Change a listing',
           description:
-            'Send only the fields that change. The new status depends on the requested status and the stock: an active or sold listing is active with stock and sold without stock; a hidden listing stays hidden until you send `active`, even if you send `sold`. A request that changes nothing keeps `updated_at`. The card or product, condition, language, printing and photos of a listing cannot be changed.',
+            'Send only the fields that change. The new status depends on the requested status and the stock: an active or sold listing is active with stock and sold without stock; a hidden listing stays hidden until you send `active`, even if you send `sold`. A request that changes nothing keeps `updated_at`. If no response arrives, read the listing before you send a `quantity` again: a unit that was sold meanwhile would be on sale again. The card or product, condition, language, printing and photos of a listing cannot be changed.',
           tags: ['Listings'],
           params,
           body: ListingPatch,
