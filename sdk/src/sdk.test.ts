@@ -654,8 +654,16 @@ describe('retries', () => {
     await flaky.listings.delete(id!)
     await expect(client.listings.delete(id!)).rejects.toThrow(NotFoundError)
     const [other] = await listed()
-    const { client: lost } = scripted(['lost response'])
+    const { client: lost } = scripted(['lost response', refusal(429)])
     await lost.request('DELETE', `/listings/${other}`)
+  })
+
+  it('a repeated deletion of an unknown listing fails if no earlier attempt can have deleted it', async () => {
+    for (const failure of [refusal(429), refusedConnection()]) {
+      const { client: flaky, sent } = scripted([failure])
+      await expect(flaky.listings.delete(999_999)).rejects.toThrow(NotFoundError)
+      expect(sent).toHaveLength(2)
+    }
   })
 
   it.each([

@@ -94,15 +94,17 @@ export function openTransport(options: ClientOptions): Transport {
     const url = `${service}/${request.api ?? 'v1'}${path}${queryText(request.query)}`
     const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
     const retry = request.retry ?? (/^(GET|HEAD|DELETE)$/.test(method) ? 'safe' : 'unsent')
+    let mayBeDone = false
     for (let attempt = 1; ; attempt++) {
       try {
         return await attemptOnce<T>(method, path, url, request, attempt)
       } catch (error) {
         // The attempt whose response was lost has deleted it.
-        if (attempt > 1 && method === 'DELETE' && (error as CardstallError).status === 404) {
+        if (mayBeDone && method === 'DELETE' && (error as CardstallError).status === 404) {
           return { body: undefined as T, headers: new Headers() }
         }
         if (attempt > maxRetries || request.signal?.aborted || !mayRetry(error, retry)) throw error
+        mayBeDone ||= !mayRetry(error, 'unsent')
         const { retryAfter = backoffS(attempt) } = error as CardstallError
         if (retryAfter > MAX_RETRY_AFTER_S) throw error
         await sleep(retryAfter * 1000, request.signal)
