@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { routes } from '../../routes.ts'
 import { startTestApp, type TestApp } from '../app.ts'
 import { samplesOf } from '../metrics.ts'
 
@@ -87,6 +89,38 @@ describe('every expression of the alert rules and the dashboard', () => {
       }
     }
   })
+})
+
+/** Routes that are slow by design: long requests, and purchases of labels, which wait for the carrier. */
+async function slowRoutes(): Promise<string[]> {
+  const urls: string[] = []
+  const collecting = Fastify()
+  collecting.setValidatorCompiler(() => () => true)
+  collecting.setSerializerCompiler(() => JSON.stringify)
+  collecting.addHook('onRoute', ({ url, config }) => {
+    if (config?.isLong || /\/labels?$/.test(url)) urls.push(url)
+  })
+  routes(collecting as never, app.ctx, { add() {} })
+  await collecting.ready()
+  await collecting.close()
+  return urls
+}
+
+it('percentiles of all requests leave out the routes that are slow by design', async () => {
+  const slow = await slowRoutes()
+  expect(slow).toEqual(expect.arrayContaining(['/tools/v1/changes', '/tools/v1/labels']))
+  const ofAll = expressions.filter((expr) => /sum by \((job, )?le\)/.test(expr))
+  const matchers = ofAll.flatMap(selectorsIn).flatMap(({ metric, matchers }) => {
+    return metric === 'cardstall_http_request_duration_seconds_bucket' ? matchers : []
+  })
+  const ofRoutes = matchers.filter(({ label }) => label === 'route')
+  expect(ofRoutes).toHaveLength(4)
+  for (const { operator, value } of ofRoutes) {
+    expect(operator).toBe('!~')
+    // Prometheus matches the whole value.
+    expect(slow.filter((url) => !new RegExp(`^(?:${value})$`).test(url))).toEqual([])
+    expect('/v1/listings').not.toMatch(new RegExp(`^(?:${value})$`))
+  }
 })
 
 describe('the alert rules', () => {
