@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { readConfig, unknownSettings } from './config.ts'
+import { automaticCount } from './settings/parsers.ts'
 import { SETTING_NAMES, settingsTable } from './settings/settings.ts'
 import { StartError } from './start-error.ts'
 
@@ -121,6 +122,15 @@ describe('readConfig', () => {
     const [line, ...more] = linesOf({ SANDBOX: 'true', [name]: value })
     expect(line).toMatch(new RegExp(`^${name} (?!.*heim).*\\.$`))
     expect(more).toEqual([])
+  })
+
+  it.each([
+    [2, 16, 2],
+    [8, 1, 2],
+    [8, 0.25, 1],
+    [64, 64, 8],
+  ])('%i cores with %d GiB of memory get %i automatic processes', (cores, gibibytes, processes) => {
+    expect(automaticCount(cores, gibibytes * 2 ** 30)).toBe(processes)
   })
 
   it.each([

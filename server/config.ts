@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { InvalidValue, onePerCore, type Parser } from './settings/parsers.ts'
+import { automaticCount, InvalidValue, type Parser } from './settings/parsers.ts'
 import {
   type CARRIERS,
   type LOG_LEVELS,
@@ -139,7 +139,7 @@ export function readConfig(
     port,
     host: read('HOST'),
     publicUrl,
-    processes: read('PROCESSES') ?? (sandbox ? 1 : onePerCore()),
+    processes: read('PROCESSES') ?? (sandbox ? 1 : automaticCount()),
     databaseUrl,
     dataDir,
     sandbox,

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { centsFromEuros } from '../cents.ts'
 import { parseIban } from '../text/iban.ts'
 import { type Mailbox, mailbox } from '../text/mailbox.ts'
@@ -33,14 +33,21 @@ export const integer =
 /** More would need more connections than most database servers admit by default. */
 const MAX_AUTOMATIC = 8
 
-/** One process per core, up to a maximum that the database's connections allow. */
-export const onePerCore = () => Math.min(availableParallelism(), MAX_AUTOMATIC)
+/** Memory of a process under load (bench/README.md), with as many offers as it keeps in memory. */
+const PROCESS_BYTES = 350 * 2 ** 20
 
-/** A number of processes; `auto` is one per core. */
+/** Node returns 0 or more than the machine has if the container or the service has no limit. */
+const usableMemory = () => Math.min(process.constrainedMemory() || Infinity, totalmem())
+
+/** One process per core, as far as the memory suffices, up to a maximum that the database's connections allow. */
+export const automaticCount = (cores = availableParallelism(), bytes = usableMemory()) =>
+  Math.max(1, Math.min(cores, Math.floor(bytes / PROCESS_BYTES), MAX_AUTOMATIC))
+
+/** A number of processes; `auto` is `automaticCount`. */
 export const processCount =
   (max: number): Parser<number> =>
   (text) => {
-    if (text.toLowerCase() === 'auto') return onePerCore()
+    if (text.toLowerCase() === 'auto') return automaticCount()
     const number = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN
     if (number >= 1 && number <= max) return number
     throw new InvalidValue(`must be auto or a whole number from 1 to ${max}, not "${text}".`)

@@ -54,7 +54,7 @@ export const SETTINGS = {
     parse: processCount(16),
     fallback: 'sandbox: 1; else `auto`',
     description:
-      'Processes that serve requests, 1 to 16; `auto` is one per core, at most 8 ([operating](operating.md#several-processes))',
+      'Processes that serve requests, 1 to 16; `auto` is one per core, at most one per 350 MiB of memory, at most 8 ([operating](operating.md#several-processes))',
   },
   DATABASE_URL: {
     parse: serverUrl('postgres:', 'postgresql:'),
