@@ -1,6 +1,8 @@
+import path from 'node:path'
 import { createAccount } from '../accounts/accounts.ts'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
+import { exists } from '../database/embedded/disk.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { sharedTransactions } from '../database/shared-transactions.ts'
 import { signalOnly } from '../database/signals.ts'
@@ -93,8 +95,9 @@ export const revokeKeyCommand: Command = {
   },
 }
 
-/** Runs a verb of the operator API on the database. Validation errors are printed as one line per field. */
+/** Runs a verb of the operator API on an existing database. Validation errors are printed as one line per field. */
 async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>): Promise<T> {
+  await requireDatabase(config)
   const { log, flush } = createLog(config.logLevel)
   return withDatabase(config, async ({ db, begin }: CommandDatabase) => {
     try {
@@ -115,6 +118,14 @@ async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>)
       flush()
     }
   })
+}
+
+/** Without the settings of the service, a command would create a database whose accounts and keys no service has. */
+async function requireDatabase({ databaseUrl, dataDir }: Config): Promise<void> {
+  if (databaseUrl !== undefined || (await exists(path.join(dataDir, 'postgres')))) return
+  throw new StartError(
+    `DATABASE_URL is not set, and there is no database in ${dataDir}: run the command with the service’s settings.`,
+  )
 }
 
 /** `shop-name` → `shop_name`; missing options stay absent. */

@@ -19,6 +19,9 @@ import {
 import { until } from '../test/until.ts'
 import { COMMANDS } from './commands.ts'
 
+const NO_DATABASE =
+  /^DATABASE_URL is not set, and there is no database in .+ the service’s settings\.$/
+
 describe('the program', () => {
   it('--version prints the version', async () => {
     const ended = await runToEnd(['--version'], {})
@@ -90,10 +93,13 @@ describe('the program', () => {
       ['accounts:create', '--shop-name', 'A', '--email', 'a@b.example', '--api-access', 'yes'],
       '--api-access is not valid. Possible: enabled, disabled, suspended.',
     ],
+    [['accounts:create', '--shop-name', 'A', '--email', 'a@b.example'], NO_DATABASE],
+    [['keys:create', '1', '--scopes', 'catalog:read'], NO_DATABASE],
+    [['keys:revoke', '1', '2'], NO_DATABASE],
     [['catalog:import'], /^No path was given\. Usage: /],
     [['catalog:import', '/nowhere.ndjson'], 'There is no file or folder /nowhere.ndjson.'],
   ])(
-    'the invalid command %j is refused with one line, before a database is opened',
+    'the command %j is refused with one line, before a database is opened',
     async ([name, ...parameters], line) => {
       const dataDir = newDataDir()
       const invocation = { parameters, callerDirectory: '.', warnings: [] }
