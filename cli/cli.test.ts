@@ -12,7 +12,7 @@ import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { mismatchesOf } from '../server/test/described-responses.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
-import { cardItem, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import { cardItem, items, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
 import {
@@ -1023,6 +1023,32 @@ describe('listings', () => {
       expect([meta.total, data.at(-1).quantity]).toEqual(command === 'import' ? [3, 1] : [1, 2])
     },
   )
+
+  it('listings list --since skips no listing while another one changes', async () => {
+    const shop = await app.seller()
+    const ids = await list(shop, ...items(250))
+    let isChanged = false
+    const address = await startProxy((request, response) => {
+      if (isChanged || !/[?&]page=2(&|$)/.test(request.url!)) return
+      isChanged = true
+      const changed = shop.patch(`/v1/listings/${ids[5]}`, { payload: { price: 9 } })
+      return changed.then(() => forward(request, response))
+    })
+    const env = { CARDSTALL_URL: address, CARDSTALL_KEY: shop.key }
+    const listedIds = async (limit: number) => {
+      const text = await succeed(`listings list --since 1970-01-01 --limit ${limit} --json`, {
+        env,
+      })
+      return JSON.parse(text).map(({ id }: { id: number }) => id)
+    }
+    // The changed one has moved to the end, which is read by then.
+    const others = ids.filter((id) => id !== ids[5])
+    expect(await listedIds(100_000)).toEqual(others)
+    expect(isChanged).toBe(true)
+    expect(await listedIds(100_000)).toEqual([...others, ids[5]])
+    expect(await listedIds(120)).toEqual(others.slice(0, 120))
+    expect(await listedIds(2)).toEqual(others.slice(0, 2))
+  })
 
   it('an exported file can be imported', async () => {
     const other = await app.seller()

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import type { OwnListing } from '@cardstall/sdk'
+import type { Cardstall, OwnListing } from '@cardstall/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
 import { FIELDS } from '../../../sdk/src/csv.ts'
@@ -12,6 +12,9 @@ import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
 import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
+
+/** The service's maximum. */
+const PER_PAGE = 100
 
 const STATUSES = ['active', 'sold', 'hidden'] as const
 
@@ -45,10 +48,9 @@ export function listingCommands(program: Command): void {
     .option('--card <id>', 'only listings of this card')
     .option('--since <time>', 'only listings changed since this date or time')
     .option('--limit <n>', 'number of listings; with --since, those that changed first', count, 100)
-    .action(async ({ limit, since, ...query }: Filters, command: Command) => {
+    .action(async (filters: Filters, command: Command) => {
       const { client, out } = await openSession(command)
-      const filters = { ...query, ...(since !== undefined && { updated_since: since }) }
-      out.records(await client.tools.listings.list(filters).all(limit), listingColumns)
+      out.records(await listingsOf(client, filters), listingColumns)
     })
   listings
     .command('show')
@@ -138,6 +140,22 @@ export function listingCommands(program: Command): void {
     })
   importCommand(listings)
   repriceCommand(listings)
+}
+
+async function listingsOf(client: Cardstall, filters: Filters): Promise<OwnListing[]> {
+  const { limit, since, ...query } = filters
+  if (since === undefined) return client.tools.listings.list(query).all(limit)
+  const pageOf = (page: number) =>
+    client.tools.listings.list({ ...query, updated_since: since, per_page: PER_PAGE, page })
+  const { data, meta } = await pageOf(1)
+  const last = Math.min(meta.last_page, Math.ceil(limit / PER_PAGE))
+  if (last <= 1) return data.slice(0, limit)
+  // From the last page to the first: a listing that changes meanwhile moves to the end, and the others move towards us,
+  // never past us. A listing that is read twice keeps its first place.
+  const pages: OwnListing[][] = []
+  for (let page = last; page >= 1; page--) pages.unshift((await pageOf(page)).data)
+  const byId = new Map(pages.flat().map((listing) => [listing.id, listing]))
+  return [...byId.values()].slice(0, limit)
 }
 
 /** The columns of an import; a hint is for cards of unknown language, which listings never have. */
