@@ -1063,6 +1063,32 @@ describe('listings', () => {
     expect(await succeed('listings export', { env })).toContain('"a ""quoted"", text"')
   })
 
+  it('an export of one status skips no listing while others get and lose this status', async () => {
+    const shop = await app.seller()
+    const ids = await list(shop, ...items(201))
+    const change = (id: number, payload: object) => shop.patch(`/v1/listings/${id}`, { payload })
+    await change(ids[20]!, { status: 'hidden' })
+    let isChanged = false
+    const address = await startProxy((request, response) => {
+      if (isChanged || !/[?&]page=2(&|$)/.test(request.url!)) return
+      isChanged = true
+      // The newest listings come first: one of page 1 leaves, one of page 2 enters, and the total stays the same.
+      const changed = change(ids[150]!, { quantity: 0 })
+      return changed
+        .then(() => change(ids[20]!, { status: 'active' }))
+        .then(() => forward(request, response))
+    })
+    const env = { CARDSTALL_URL: address, CARDSTALL_KEY: shop.key }
+    const csv = await succeed('listings export --status active', { env })
+    expect(isChanged).toBe(true)
+    const exported = [...csv.matchAll(/^\d+/gm)].map(Number)
+    expect(exported).toEqual(ids.toReversed())
+    await succeed('listings export sold.csv --status sold', { env })
+    expect(await readFile(file('sold.csv'), 'utf8')).toMatch(
+      new RegExp(`^\ufeff?id,[^\n]+\n${ids[150]},[^\n]+\n$`),
+    )
+  })
+
   it('an export that the service refuses leaves the former file', async () => {
     await writeFile(file('former.csv'), 'former')
     const env = { CARDSTALL_KEY: 'svc_live_unknown' }

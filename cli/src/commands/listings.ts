@@ -115,11 +115,15 @@ export function listingCommands(program: Command): void {
       let exported = 0
       async function* lines() {
         let header = `${Papa.unparse([['id', ...EXPORTED, 'status']])}\r\n`
-        for await (const { data, meta } of client.tools.listings.list(query).pages()) {
-          yield header + (data.length > 0 ? `${Papa.unparse(data.map(rowOf))}\r\n` : '')
+        let read = 0
+        // All of them: listings of one status move between its pages when others get or lose the status.
+        for await (const { data, meta } of client.tools.listings.list().pages()) {
+          const wanted = data.filter(({ status }) => !query.status || status === query.status)
+          yield header + (wanted.length > 0 ? `${Papa.unparse(wanted.map(rowOf))}\r\n` : '')
           header = ''
-          exported += data.length
-          out.progress(`${exported} of ${meta.total} listings`)
+          exported += wanted.length
+          read += data.length
+          out.progress(`${read} of ${meta.total} listings`)
         }
       }
       if (file !== undefined) {
