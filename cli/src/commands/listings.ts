@@ -114,7 +114,9 @@ export function listingCommands(program: Command): void {
       const { client, out } = await openSession(command)
       let exported = 0
       async function* lines() {
-        let header = `${Papa.unparse([['id', ...EXPORTED, 'status']])}\r\n`
+        // Spreadsheets read a file as UTF-8 only after a byte order mark; programs at the end of a pipe don't expect one.
+        const mark = file === undefined ? '' : '\ufeff'
+        let header = `${mark}${Papa.unparse([['id', ...EXPORTED, 'status']])}\r\n`
         let read = 0
         // All of them: listings of one status move between its pages when others get or lose the status.
         for await (const { data, meta } of client.tools.listings.list().pages()) {
@@ -174,7 +176,8 @@ function rowOf(listing: OwnListing): unknown[] {
     price: euros(listing.price),
     grading_company: graded?.company,
     grading_grade: graded?.grade,
-    photo_urls: '',
+    // The API has only the addresses of thumbnails (docs/photos.md).
+    photo_urls: listing.photos.map((url) => url.replace(/-thumb\.jpg$/, '.jpg')).join(' '),
   }
   return [listing.id, ...EXPORTED.map((field) => values[field] ?? ''), listing.status]
 }
