@@ -62,14 +62,11 @@ async function* batchesOf(
 ): AsyncGenerator<Offer[]> {
   // Stock and reservations are of one snapshot: a checkout takes its units from both.
   const batches = db<Offer[]>`
-    with item as (
-      select * from listings where ${isOf(db, item)} and status = 'active'
-    )
     select
       id,
       account_id as "accountId",
       price_cents as "priceCents",
-      item.quantity,
+      listings.quantity,
       coalesce(reserved.quantity, 0) as reserved,
       condition,
       language,
@@ -78,13 +75,16 @@ async function* batchesOf(
       grading_grade as "gradingGrade",
       description,
       photos
-    from item
+    from listings
     left join (
       select listing_id, sum(quantity) as quantity
       from reservations
-      where expires_at > ${now()} and listing_id in (select id from item)
+      where
+        expires_at > ${now()}
+        and listing_id in (select id from listings where ${isOf(db, item)} and status = 'active')
       group by listing_id
     ) reserved on listing_id = id
+    where ${isOf(db, item)} and status = 'active'
     order by price_cents, id
   `.cursor(BATCH_ROWS)
   for await (const batch of batches) {
