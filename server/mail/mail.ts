@@ -6,12 +6,14 @@ export type NewMail = {
   to: string
   subject: string
   text: string
+  /** The part of the text that works as a credential, such as a link to a new password. Only the recipient may read it. */
+  secret?: string
   /** The slice that it is about. */
   sliceId?: number
 }
 
 /** An e-mail in the outbox, whatever its status. */
-export type Mail = Omit<NewMail, 'sliceId'> & {
+export type Mail = Omit<NewMail, 'secret' | 'sliceId'> & {
   id: number
   status: MailStatus
   /** The reason of the last failure. */

@@ -254,12 +254,60 @@ describe('an e-mail', () => {
   })
 })
 
+describe('the secret of an e-mail', () => {
+  const text = (link: string) => `Choose it here: ${link}\n`
+  const secret = 'https://cards.example/password/reset?token=hush'
+
+  it.each([
+    ['the mail server has accepted it', async () => {}],
+    [
+      'the mail server has refused it permanently',
+      async () => {
+        server.recipient = refuse(550, 'no such user')
+      },
+    ],
+    [
+      'its last attempt was interrupted',
+      () => app.ctx.db`
+        update mails set attempts = 5, leased_until = clock_timestamp() - interval '1 second'
+      `,
+    ],
+  ])('an e-mail contains its secret, which the outbox deletes once %s', async (_, prepare) => {
+    server.recipient = refuse(450, 'later')
+    const { config } = app.ctx
+    app.ctx.config = { ...config, sandbox: false }
+    await sendMail(app.ctx, { ...MAIL, text: text(secret), secret })
+    await app.runMail()
+    expect(await row()).toMatchObject({ status: 'waiting', text: text(secret), secret })
+
+    server.recipient = accept
+    await prepare()
+    await advance(app.operator, 60)
+    await app.runMail()
+    app.ctx.config = config
+    const { status, ...stored } = (await row())!
+    expect(stored).toMatchObject({ text: text('…'), secret: null })
+    expect(mailServer.received.map((mail) => mail.text)).toEqual(
+      status === 'sent' ? [text(secret)] : [],
+    )
+  })
+
+  it('the sandbox keeps the secret of an e-mail that was sent for its list of captured e-mails', async () => {
+    await sendMail(app.ctx, { ...MAIL, text: text(secret), secret })
+    await app.runMail()
+    const textIn = async (path: string) =>
+      (await app.operator.get(`/operator/v1/${path}`)).body.data[0].text
+    expect(await textIn('sandbox/mail')).toBe(text(secret))
+    expect(await textIn('mails')).toBe(text('…'))
+  })
+})
+
 describe('an e-mail to a buyer whose data is erased', () => {
   const BUYER = 'misty@buyers.example'
   const CANNOT_DELIVER = `5.1.1 <${BUYER}>: Recipient address rejected`
   const erase = () =>
     app.operator.post('/operator/v1/buyers/erase', { payload: { email: BUYER.toUpperCase() } })
-  const erased = { status: 'failed', recipient: '', text: '' }
+  const erased = { status: 'failed', recipient: '', text: '', secret: null }
 
   it.each([
     ['permanently', 550],
@@ -268,7 +316,7 @@ describe('an e-mail to a buyer whose data is erased', () => {
     'an e-mail that the server refused %s before the erasure keeps only the code, and is not sent again',
     async (_, code) => {
       server.recipient = refuse(code, CANNOT_DELIVER)
-      await sendMail(app.ctx, { ...MAIL, to: BUYER })
+      await sendMail(app.ctx, { ...MAIL, to: BUYER, secret: 'Pikachu' })
       await app.runMail()
       expect((await row())!.error).toContain(BUYER)
       expect((await erase()).body.data.mails).toBe(1)
@@ -285,7 +333,7 @@ describe('an e-mail to a buyer whose data is erased', () => {
 
   it('an e-mail that the server refuses after the erasure stores and logs no address, and is not sent again', async () => {
     server.recipient = refuse(450, CANNOT_DELIVER)
-    await sendMail(app.ctx, { ...MAIL, to: BUYER })
+    await sendMail(app.ctx, { ...MAIL, to: BUYER, secret: 'Pikachu' })
     await erase()
     await app.runMail()
     expect(await row()).toMatchObject({
@@ -299,7 +347,7 @@ describe('an e-mail to a buyer whose data is erased', () => {
   })
 
   it('an e-mail that waits for its first attempt during the erasure is sent, and then blanked', async () => {
-    await sendMail(app.ctx, { ...MAIL, to: BUYER })
+    await sendMail(app.ctx, { ...MAIL, to: BUYER, secret: 'Pikachu' })
     await erase()
     await app.runMail()
     expect(mailServer.received).toHaveLength(1)

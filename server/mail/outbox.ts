@@ -31,14 +31,15 @@ export async function sendMails(
   const mails = all.filter(({ to }) => to !== '')
   if (mails.length === 0) return
   await db`
-    insert into mails (recipient, subject, text, slice_id, created_at, next_attempt_at)
-    select recipient, subject, text, slice_id, ${now()}::timestamptz, ${now()}::timestamptz
+    insert into mails (recipient, subject, text, secret, slice_id, created_at, next_attempt_at)
+    select recipient, subject, text, secret, slice_id, ${now()}::timestamptz, ${now()}::timestamptz
     from unnest(
       ${mails.map(({ to }) => to)}::text[],
       ${mails.map(({ subject }) => oneLine(subject))}::text[],
       ${mails.map(({ text }) => text)}::text[],
+      ${mails.map(({ secret }) => secret ?? null)}::text[],
       ${mails.map(({ sliceId }) => sliceId ?? null)}::bigint[]
-    ) with ordinality as mail (recipient, subject, text, slice_id, index)
+    ) with ordinality as mail (recipient, subject, text, secret, slice_id, index)
     order by index
   `
   await signal('mail')
@@ -56,11 +57,16 @@ export type MailFilters = {
   sliceKey?: string | undefined
 }
 
-/** A page of the outbox, newest first. */
+/**
+ * A page of the outbox, newest first.
+ *
+ * @param options.secrets whether the texts contain their secrets
+ */
 export const listMails = (
   ctx: Pick<Context, 'begin'>,
   { to, sliceKey }: MailFilters,
   page: Page,
+  { secrets = false } = {},
 ): Promise<{ rows: Mail[]; total: number }> =>
   readPage(ctx, page, (db) => {
     const isMatch = db`
@@ -75,7 +81,7 @@ export const listMails = (
     return {
       total: db<{ total: number }[]>`select count(*) as total from mails m where ${isMatch}`,
       rows: ({ size, skipped, fromEnd }) => db<Mail[]>`
-        select ${columns(db)}
+        select ${columns(db, secrets ? db`text` : textWithoutSecret(db))}
         from mails m
         left join slices s on s.id = m.slice_id
         where ${isMatch}
@@ -103,17 +109,26 @@ export const mailsAbout = (
   order by m.id desc
 `
 
-const columns = (db: Db) => db`
+const columns = (db: Db, text = textWithoutSecret(db)) => db`
   m.id,
   m.recipient as "to",
   m.subject,
-  m.text,
+  ${text} as text,
   m.status,
   m.error,
   s.slice_key as "sliceKey",
   m.created_at as "createdAt",
   m.sent_at as "sentAt"
 `
+
+const textWithoutSecret = (db: Db) => db`coalesce(replace(text, secret, '…'), text)`
+
+/**
+ * Assignments that delete the secret of an e-mail which gets no further attempt. The sandbox keeps it, because its
+ * developers follow the links of captured e-mails.
+ */
+const deletedSecret = ({ db, config }: Context) =>
+  config.sandbox ? db`` : db`, text = ${textWithoutSecret(db)}, secret = null`
 
 /** Claims the e-mails that have been due longest (queue/README.md). */
 export async function claimMails(ctx: Context, max: number): Promise<ClaimedMail[]> {
@@ -139,12 +154,13 @@ export async function claimMails(ctx: Context, max: number): Promise<ClaimedMail
     returning id, recipient as "to", subject, text, attempts, created_at as "createdAt"
   `
   // Reads every e-mail that is due, so it runs once none can be claimed instead of before each claim.
-  if (mails.length === 0) await failInterrupted(ctx, 'mails', MAX_ATTEMPTS)
+  if (mails.length === 0) await failInterrupted(ctx, 'mails', MAX_ATTEMPTS, deletedSecret(ctx))
   return mails
 }
 
 /** Records that a mailer has handled e-mails. */
-export async function recordSuccesses({ db, now }: Context, handled: Handled[]): Promise<void> {
+export async function recordSuccesses(ctx: Context, handled: Handled[]): Promise<void> {
+  const { db, now } = ctx
   await db`
     with handled as (
       select given.*
@@ -165,6 +181,7 @@ export async function recordSuccesses({ db, now }: Context, handled: Handled[]):
       error = null,
       next_attempt_at = null,
       leased_until = null
+      ${deletedSecret(ctx)}
     from handled
     where
       mails.id = handled.id
@@ -179,10 +196,11 @@ export async function recordSuccesses({ db, now }: Context, handled: Handled[]):
  * the attempts of an erased e-mail, and removes the server's text from its error.
  */
 export async function recordFailure(
-  { db, now }: Context,
+  ctx: Context,
   mail: ClaimedMail,
   { message, isPermanent }: { message: string; isPermanent: boolean },
 ): Promise<{ isFailed: boolean }> {
+  const { db, now } = ctx
   const delay = isPermanent ? undefined : delayAfter(mail.attempts)
   const [failed] = await db<{ status: MailStatus }[]>`
     update mails
@@ -191,6 +209,7 @@ export async function recordFailure(
       error = ${message},
       next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
       leased_until = null
+      ${delay === undefined ? deletedSecret(ctx) : db``}
     where ${claimStillHeld(db, mail)}
     returning status
   `

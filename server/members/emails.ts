@@ -10,6 +10,7 @@ export const invitationEmail = (to: string, shopName: string, link: string): New
     link,
     'The link works once, within 7 days.',
   ),
+  secret: link,
 })
 
 export const resetEmail = (to: string, link: string): NewMail => ({
@@ -20,6 +21,7 @@ export const resetEmail = (to: string, link: string): NewMail => ({
     link,
     'The link works once, within an hour. If it wasn’t you, you can ignore this e-mail: your password stays the same.',
   ),
+  secret: link,
 })
 
 /** @param link where the member can choose another password */
@@ -41,6 +43,7 @@ export const confirmEmail = (to: string, link: string): NewMail => ({
     link,
     'The link works once, within an hour. If it wasn’t you, you can ignore this e-mail.',
   ),
+  secret: link,
 })
 
 export const emailChangedEmail = (to: string, newEmail: string): NewMail => ({

@@ -50,15 +50,19 @@ export const confirmSetupEmail = (
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
   token: string,
-): NewMail => ({
-  to: email,
-  subject: 'Confirm your bank account',
-  text: textFor(shopName, [
-    'Please confirm the bank account for your payouts. The link is valid for 24 hours:',
-    `${payoutsPage(ctx)}/setup?confirm=${token}`,
-    'If you have not entered a bank account, ignore this e-mail and change your password.',
-  ]),
-})
+): NewMail => {
+  const link = `${payoutsPage(ctx)}/setup?confirm=${token}`
+  return {
+    to: email,
+    subject: 'Confirm your bank account',
+    text: textFor(shopName, [
+      'Please confirm the bank account for your payouts. The link is valid for 24 hours:',
+      link,
+      'If you have not entered a bank account, ignore this e-mail and change your password.',
+    ]),
+    secret: link,
+  }
+}
 
 export const setupChangedEmail = (
   ctx: Pick<Context, 'config'>,

@@ -214,6 +214,7 @@ it('outside the sandbox a bank account takes effect with the link in the e-mail,
   expect(submitted.body.data).toMatchObject({ state: 'missing', holder: null })
   expect(submitted.body.data.unconfirmed_until).not.toBeNull()
   const token = /\?confirm=(\w+)/.exec((await mails())[0].text)?.[1]
+  expect((await live.operator.get('/operator/v1/mails?per_page=1')).text).not.toContain(token)
   const confirm = (client: SignedInClient, sent = token) =>
     client.post(`${SETUP}/confirm`, { payload: { token: sent } })
   const stranger = await newSeller(live)

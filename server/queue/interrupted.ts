@@ -1,3 +1,4 @@
+import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
 
 /** Error recorded for an attempt whose process died before it finished. */
@@ -7,16 +8,23 @@ export const INTERRUPTED = 'The service stopped during this attempt.'
  * Fails the rows whose last permitted attempt was interrupted. They get no further attempt: a job that crashes its
  * process would do so forever.
  *
+ * @param assignments further ones to columns of the rows, each after a comma
  * @returns the ids of the rows
  */
 export async function failInterrupted(
   { db, now }: Pick<Context, 'db' | 'now'>,
   table: 'mails' | 'photos',
   maxAttempts: number,
+  assignments: Fragment = db``,
 ): Promise<number[]> {
   const rows = await db<{ id: number }[]>`
     update ${db(table)}
-    set status = 'failed', next_attempt_at = null, leased_until = null, error = ${INTERRUPTED}
+    set
+      status = 'failed',
+      next_attempt_at = null,
+      leased_until = null,
+      error = ${INTERRUPTED}
+      ${assignments}
     where id in (
       select id
       from ${db(table)}

@@ -1,7 +1,15 @@
 import { beforeAll, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { startReceiver, subscribe } from '../../test/fakes/receiver.ts'
 import { cardItem, list, listed, productItem } from '../../test/fixtures/listings.ts'
+import {
+  cookieOf,
+  form,
+  mailedToken,
+  mailsTo,
+  PASSWORD,
+  sellerWithPassword,
+} from '../../test/fixtures/members.ts'
 import {
   act,
   BUYER,
@@ -98,6 +106,26 @@ it('a slice is shown with rows, address, disputes, shipment, ledger, and the e-m
   // May read neither GET /mails nor GET /deliveries.
   expect(await readAs('finance')).toEqual({ ...data, mails: null, deliveries: null })
   expect(await readAs('support')).toEqual(data)
+})
+
+it('the operator’s list of e-mails hides the links to a password and to an e-mail address, which the sandbox’s shows', async () => {
+  const { accountId, email } = await sellerWithPassword(app)
+  const signedIn = await app.anyone.post('/signin', form({ email, password: PASSWORD }))
+  const [invited, next] = [`invited-${email}`, `next-${email}`]
+  const payload = { email: invited }
+  await app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, { payload })
+  await app.anyone.post('/password/forgot', form({ email }))
+  await app.anyone.put('/dashboard/api/settings/email', {
+    headers: { cookie: cookieOf(signedIn), origin: PUBLIC_URL },
+    payload: { email: next, password: PASSWORD },
+  })
+  for (const to of [invited, email, next]) {
+    const token = await mailedToken(app, to)
+    const [captured] = await mailsTo(app, to)
+    const { data } = await get(`mails?to=${to}`)
+    expect(data[0].text).toBe(captured!.text.replace(/https:\S+/, '…'))
+    expect(JSON.stringify(data)).not.toContain(token)
+  }
 })
 
 it('a listing that is taken down leaves the shop, and its open order goes on', async () => {

@@ -18,7 +18,7 @@ export const mailRoutes =
           operationId: 'listMails',
           summary: 'Find e-mails',
           description:
-            'Returns the e-mails that the service has written, newest first. They are kept for 30 days.',
+            'Returns the e-mails that the service has written, newest first. They are kept for 30 days. A link that works as a credential, such as one to a new password, is `…`.',
           tags: ['Orders'],
           querystring: Type.Object({
             to: Type.Optional(

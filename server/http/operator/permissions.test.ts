@@ -64,6 +64,7 @@ it('each role may call exactly the operations whose description names it', async
   for (const id of ['runPayouts', 'verifyPayoutSetup', 'importCatalog', 'createKey', 'addStaff']) {
     expect(writes('support')).not.toContain(id)
   }
+  expect(allowed.get('support')).not.toContain('listMail')
   expect(writes('finance').toSorted()).toEqual([
     'markPayoutFailed',
     'markPayoutPaid',

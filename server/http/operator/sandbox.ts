@@ -106,7 +106,7 @@ export const sandboxRoutes =
           operationId: 'listMail',
           summary: 'List captured e-mail',
           description:
-            'Sandbox only. Returns the e-mails that the service has written, newest first. An e-mail is listed as soon as its cause is committed. Without `SMTP_URL` the sandbox sends no e-mail; with it, the e-mails are captured and sent. They are kept for 30 days.',
+            'Sandbox only. Returns the e-mails that the service has written, newest first. An e-mail is listed as soon as its cause is committed. Without `SMTP_URL` the sandbox sends no e-mail; with it, the e-mails are captured and sent. They are kept for 30 days. Unlike in `/mails`, their texts have all links.',
           tags: ['Sandbox'],
           querystring: Type.Object({ ...pageParameters }),
           response: { 200: Paginated(MailSchema, 'A page of e-mails') },
@@ -118,7 +118,7 @@ export const sandboxRoutes =
         paginated(
           `${ctx.config.publicUrl}/operator/v1/sandbox/mail`,
           query as Query,
-          (page) => listMails(ctx, {}, page),
+          (page) => listMails(ctx, {}, page, { secrets: true }),
           mailJson,
         ),
     )

@@ -37,7 +37,7 @@ export const OperatorMailSchema = component(
       id: Type.Integer(),
       to: Type.String(),
       subject: Type.String(),
-      text: Type.String(),
+      text: Type.String({ description: 'With `…` for a link that works as a credential' }),
       status: OneOf(MAIL_STATUSES, {
         description: '`captured` in the sandbox or `logged` if there is no mail server',
       }),
