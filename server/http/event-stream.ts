@@ -70,8 +70,8 @@ export async function openEventStream(
   {
     accountId,
     closing,
-    mayContinue = async () => true,
-  }: { accountId: number; closing: AbortSignal; mayContinue?: () => Promise<boolean> },
+    mayContinue,
+  }: { accountId: number; closing: AbortSignal; mayContinue: () => Promise<boolean> },
 ): Promise<Readable> {
   const after = await positionOf(ctx, request)
   const gone = new AbortController()

@@ -41,11 +41,17 @@ beforeEach(async () => {
 const pathOf = (id: number | string) => `/operator/v1/accounts/${id}/events/stream`
 
 /** Opens the stream and collects its messages. */
-async function follow({ after = '', query = '', on = app, of = accountId } = {}) {
+async function follow({
+  after = '',
+  query = '',
+  on = app,
+  of = accountId,
+  token = OPERATOR_TOKEN,
+} = {}) {
   const leaving = new AbortController()
   const response = await fetch(`${on.origin}${pathOf(of)}${query}`, {
     headers: {
-      authorization: `Bearer ${OPERATOR_TOKEN}`,
+      authorization: `Bearer ${token}`,
       ...(after ? { 'last-event-id': after } : {}),
     },
     signal: leaving.signal,
@@ -162,6 +168,19 @@ describe('the event stream', () => {
 })
 
 describe('clients of the event stream', () => {
+  it('the event stream ends when the staff token is revoked', async () => {
+    const { body } = await app.operator.post('/operator/v1/staff', {
+      payload: { name: 'Anna', role: 'support' },
+    })
+    const stream = await follow({ token: body.token })
+    await sendSampleEvent(app, accountId)
+    await stream.received(1)
+    await app.operator.delete(`/operator/v1/staff/${body.data.id}`)
+    await sendSampleEvent(app, accountId)
+    await stream.ended
+    expect(stream.messages).toHaveLength(1)
+  })
+
   it('a client that disconnects from the event stream is unsubscribed', async () => {
     const before = app.listeners()
     const streams = await Promise.all([follow(), follow(), follow()])

@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
+import { getStaff } from '../../staff/staff.ts'
 import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
 import { PathId } from '../schema.ts'
@@ -21,19 +22,23 @@ export const eventStreamRoutes =
         schema: {
           operationId: 'followEvents',
           summary: 'Follow an account’s events',
-          description: `Streams all events of the account as server-sent events, whether or not an endpoint is subscribed to them. \`npm run listen\` uses this operation. ${STREAM_DESCRIPTION}`,
+          description: `Streams all events of the account as server-sent events, whether or not an endpoint is subscribed to them. \`npm run listen\` uses this operation. The stream ends when the staff token is revoked. ${STREAM_DESCRIPTION}`,
           tags: ['Webhooks'],
           params: Type.Object({ id: PathId('The account') }),
           ...streamSchema,
         },
       },
-      async (request, reply) =>
-        reply.send(
+      async (request, reply) => {
+        const { staffId } = request.operator
+        return reply.send(
           await openEventStream(ctx, request, reply, {
             accountId: request.params.id,
             closing,
+            mayContinue: async () =>
+              staffId === null || (await getStaff(ctx, staffId)).revokedAt === null,
           }),
-        ),
+        )
+      },
     )
     done()
   }
