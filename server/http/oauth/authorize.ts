@@ -45,15 +45,16 @@ export function authorizationHandlers(ctx: Service) {
         }
         throw badRequest('The program did not register the address that it wants to go back to.')
       })
+      const member = await requireMember(ctx, request, reply)
+      if (!member) return reply
       try {
         const checked = checkRequest(ctx, client, redirectUri, parameters)
-        const member = await requireMember(ctx, request, reply)
-        if (!member) return reply
         const uid = await createStep(ctx, member.id, checked)
         return reply.redirect(`${rootOf(request)}/oauth/step/${uid}`, 303)
       } catch (error) {
         if (!(error instanceof OAuthError)) throw error
-        return goBack(ctx, reply, { redirectUri, state: stateOf(parameters) }, error)
+        const target = wayBack(ctx, { redirectUri, state: stateOf(parameters) }, error)
+        return sendError(request, reply, error, { host: hostOf(redirectUri), target })
       }
     },
 
@@ -88,7 +89,8 @@ export function authorizationHandlers(ctx: Service) {
       const decision = isAllowed ? scopes : undefined
       const code = await decideStep(ctx, member, uidOf(request), decision, request.id)
       if (code === undefined) throw stepGone()
-      return goBack(ctx, reply, step, code ?? new OAuthError('access_denied', 'Refused.'))
+      const outcome = code ?? new OAuthError('access_denied', 'Refused.')
+      return reply.redirect(wayBack(ctx, step, outcome), 303)
     },
   }
 }
@@ -107,7 +109,7 @@ async function asPage<T>(check: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Checks an authorization request. @throws OAuthError, which goes back to the program */
+/** Checks an authorization request. @throws OAuthError for the program */
 function checkRequest(
   { config }: Service,
   client: Client,
@@ -158,23 +160,36 @@ function checkRequest(
 const stateOf = ({ state }: Parameters) =>
   state !== undefined && /^[\x20-\x7e]+$/.test(state) ? state : null
 
-/** Sends the browser back to the program, with a code or an error. */
-const goBack = (
+/** The address of the program, with a code or an error. */
+const wayBack = (
   { config }: Service,
-  reply: FastifyReply,
   { redirectUri, state }: { redirectUri: string; state: string | null },
   outcome: string | OAuthError,
 ) =>
-  reply.redirect(
-    withParameters(redirectUri, {
-      ...(outcome instanceof OAuthError
-        ? { error: outcome.code, error_description: outcome.message }
-        : { code: outcome }),
-      state: state ?? undefined,
-      iss: config.publicUrl,
-    }),
-    303,
-  )
+  withParameters(redirectUri, {
+    ...(outcome instanceof OAuthError
+      ? { error: outcome.code, error_description: outcome.message }
+      : { code: outcome }),
+    state: state ?? undefined,
+    iss: config.publicUrl,
+  })
+
+/**
+ * Shows a wrong request to the member, who decides whether to go back to the program. A redirect would let anybody
+ * publish a program whose requests lead from this service to a page of theirs (RFC 9700 §4.11.2).
+ */
+const sendError = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { message }: OAuthError,
+  { host, target }: { host: string; target: string },
+) =>
+  sendForm(request, reply.code(400), {
+    title: 'That didn’t work',
+    main: html`<p>A program sent a wrong request. ${message}</p>
+<p>Go back only if you have just started the program yourself.</p>
+<p><a class="button" href="${target}">Go back to ${host}</a></p>`,
+  })
 
 function sendConsent(
   request: FastifyRequest,

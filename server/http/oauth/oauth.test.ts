@@ -6,7 +6,13 @@ import { SCOPES } from '../../keys/scopes.ts'
 import { removeMember } from '../../members/members.ts'
 import { findAccess } from '../../oauth/access.ts'
 import { createGrant, pruneOAuth } from '../../oauth/grants.ts'
-import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
+import {
+  PUBLIC_URL,
+  type SignedInClient,
+  startTestApp,
+  type TestApp,
+  type TestResponse,
+} from '../../test/app.ts'
 import { form, mailedToken } from '../../test/fixtures/members.ts'
 import {
   ADDRESS,
@@ -41,6 +47,10 @@ const isValid = async (token: string, at = app) =>
 const wait = () => {
   time += 3_600_000
 }
+
+/** The address of the program that a page about its wrong request links to. */
+const wayBack = ({ text }: TestResponse) =>
+  new URL(/href="(https:[^"]+)"/.exec(text)![1]!.replaceAll('&amp;', '&'))
 
 describe('signing in through a program', () => {
   it('a member allows some of the scopes, and the program gets a token for them', async () => {
@@ -114,9 +124,9 @@ describe('signing in through a program', () => {
     })
     const { config } = app.ctx
     app.ctx.config = { ...config, mcpPublicRate: 0 }
-    const { headers } = await app.anyone.get(authorizeUrl(clientId, { resource: '' }))
+    const refused = await member.get(authorizeUrl(clientId, { resource: '' }))
     app.ctx.config = config
-    expect(new URL(headers.location!).searchParams.get('error')).toBe('invalid_target')
+    expect(wayBack(refused).searchParams.get('error')).toBe('invalid_target')
   })
 
   it('refusing, and allowing nothing, give no access; another member’s request is unknown', async () => {
@@ -179,7 +189,8 @@ describe('signing in through a program', () => {
     expect([status, headers.location]).toEqual([303, '../oauth/authorize?client_id=a+b&scope=x'])
   })
 
-  it('a wrong request sends the browser back to the program with an error, but only to a registered address', async () => {
+  it('only a member leaves a wrong request for the program, through a link with the error to a registered address', async () => {
+    const member = await app.member()
     const clientId = await register(app)
     const wrong: [Record<string, string>, string][] = [
       [{ response_type: 'token' }, 'unsupported_response_type'],
@@ -199,12 +210,20 @@ describe('signing in through a program', () => {
       [{ resource: `${PUBLIC_URL}/mcp`, scope: 'orders:read' }, 'invalid_scope'],
     ]
     for (const [changes, error] of wrong) {
-      const { status, headers } = await app.anyone.get(authorizeUrl(clientId, changes))
-      expect(status, JSON.stringify(changes)).toBe(303)
-      const location = new URL(headers.location!)
-      expect(location.origin + location.pathname).toBe(REDIRECT_URI)
-      expect(location.searchParams.get('error'), JSON.stringify(changes)).toBe(error)
-      expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
+      const url = authorizeUrl(clientId, changes)
+      const anonymous = await app.anyone.get(url)
+      expect(anonymous.status).toBe(303)
+      expect(anonymous.headers.location).toMatch(/^\.\.\/signin\?next=/)
+      const page = await member.get(url)
+      expect([page.status, page.headers.location], JSON.stringify(changes)).toEqual([
+        400,
+        undefined,
+      ])
+      expect(page.text).toContain('Go back to program.example')
+      const target = wayBack(page)
+      expect(target.origin + target.pathname).toBe(REDIRECT_URI)
+      expect(target.searchParams.get('error'), JSON.stringify(changes)).toBe(error)
+      expect(target.searchParams.get('iss')).toBe(PUBLIC_URL)
     }
     wait()
     for (const url of [
