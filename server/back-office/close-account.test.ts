@@ -159,28 +159,39 @@ it('an invitation that is sent while the account is being closed does not open i
   expect(body.data).toEqual([])
 })
 
-it('a password reset that ends the access of programs does not fail because the account is being closed', async () => {
-  const { accountId, email } = await sellerWithPassword(app)
-  const { body } = await app.operator.get(`/operator/v1/accounts/${accountId}/members`)
-  const clientId = await register(app)
-  const grant = { clientId, clientName: 'Deck Doctor', host: null, audience: '', scopes: SCOPES }
-  await createGrant(app.ctx, { memberId: body.data[0].id, ...grant }, 60)
-  await app.anyone.post('/password/forgot', form({ email }))
-  const token = await mailedToken(app, email)
-  const { closing, choosing } = await whileLocked(
-    app.ctx,
-    (db) => db`select from oauth_clients where id = ${clientId} for update`,
-    async () => {
-      const closing = close(second, accountId)
-      await untilLockWaiters(app.ctx.db)
-      const fields = { token, password: PASSWORD, end_programs: 'on' }
-      const choosing = app.anyone.post('/password/reset', form(fields))
-      await untilLockWaiters(app.ctx.db, 2)
-      return { closing, choosing }
-    },
-  )
-  expect([(await closing).status, (await choosing).status]).toEqual([200, 404])
-})
+it.each([
+  ['account is being closed', 200, (account: string) => second.operator.post(`${account}/close`)],
+  [
+    'member is being removed',
+    204,
+    (account: string, memberId: number) => second.operator.delete(`${account}/members/${memberId}`),
+  ],
+])(
+  'a password reset that ends the access of programs does not fail because the %s',
+  async (_, done, remove) => {
+    const { accountId, email } = await sellerWithPassword(app)
+    const account = `/operator/v1/accounts/${accountId}`
+    const memberId = (await app.operator.get(`${account}/members`)).body.data[0].id
+    const clientId = await register(app)
+    const grant = { clientId, clientName: 'Deck Doctor', host: null, audience: '', scopes: SCOPES }
+    await createGrant(app.ctx, { memberId, ...grant }, 60)
+    await app.anyone.post('/password/forgot', form({ email }))
+    const token = await mailedToken(app, email)
+    const { removing, choosing } = await whileLocked(
+      app.ctx,
+      (db) => db`select from oauth_clients where id = ${clientId} for update`,
+      async () => {
+        const removing = remove(account, memberId)
+        await untilLockWaiters(app.ctx.db)
+        const fields = { token, password: PASSWORD, end_programs: 'on' }
+        const choosing = app.anyone.post('/password/reset', form(fields))
+        await untilLockWaiters(app.ctx.db, 2)
+        return { removing, choosing }
+      },
+    )
+    expect([(await removing).status, (await choosing).status]).toEqual([done, 404])
+  },
+)
 
 it('the confirmation of an e-mail address does not fail because the account is being closed', async () => {
   const { accountId, email } = await sellerWithPassword(app)

@@ -57,19 +57,23 @@ export const listMembers = ({ db }: Context, accountId: number): Promise<Member[
   `
 
 /**
- * Removes a member. Their sessions end at once.
+ * Removes a member inside the caller's transaction. Their sessions end at once.
  *
+ * @param also another change, after the member is locked: a password reset locks the member before their grants
  * @throws not_found for another account's member
  */
 export async function removeMember(
-  { db }: Context,
+  { db }: Pick<Context, 'db'>,
   accountId: number,
   memberId: number,
+  also: () => Promise<unknown> = async () => {},
 ): Promise<void> {
   const { count } = await db`
-    delete from members where id = ${memberId} and account_id = ${accountId}
+    select from members where id = ${memberId} and account_id = ${accountId} for update
   `
   if (count === 0) throw notFound('There is no such member.')
+  await also()
+  await db`delete from members where id = ${memberId}`
 }
 
 /**

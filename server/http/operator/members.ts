@@ -72,10 +72,9 @@ export const memberRoutes =
         },
       },
       async ({ params }, reply) => {
-        await inTransaction(ctx, async (tx) => {
-          await endGrantsOfMember(tx, params.member)
-          await removeMember(tx, params.id, params.member)
-        })
+        await inTransaction(ctx, (tx) =>
+          removeMember(tx, params.id, params.member, () => endGrantsOfMember(tx, params.member)),
+        )
         return reply.code(204).send(null)
       },
     )
