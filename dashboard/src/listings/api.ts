@@ -42,13 +42,14 @@ export const useListings = ({ q, status }: Search, page: string) =>
     placeholderData: (before) => before,
   })
 
-/** One listing, unless the list has it already. */
-export const useListing = (id: string, isEnabled: boolean) =>
+/** A listing as it is now. Shows nothing that was read before: a form doesn't follow a later read. */
+export const useListing = (id: string) =>
   useQuery({
     queryKey: ['listing', id],
     queryFn: ({ signal }) => get<Data<Listing>>(`listings/${encodeURIComponent(id)}`, { signal }),
-    enabled: isEnabled,
     select: ({ data }) => data,
+    staleTime: 0,
+    gcTime: 0,
   })
 
 export const useCatalog = (q: string) =>

@@ -6,27 +6,29 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
+import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, type Listing, nameOf } from './api.ts'
+import { bulkEdit, type Listing, nameOf, useListing } from './api.ts'
 
-/** All fields of a listing that can change. */
+type Save = (id: number, changes: object) => Promise<void>
+
+/** The dialog of a listing, with all of its fields that can change. */
 export function EditListing({
-  listing,
+  id,
   save,
   onClose,
   onDeleted,
 }: {
-  listing: Listing
-  save: (changes: object) => Promise<void>
+  id: string
+  save: Save
   onClose: () => void
   onDeleted: () => Promise<unknown>
 }) {
+  const query = useListing(id)
   const [isDeleting, setIsDeleting] = useState(false)
-  // The values that the fields began with: the listing may be read again while the form is open.
-  const [shown] = useState(() => fieldsOf(listing))
   // The same until the service has answered: after a lost response, another attempt gets that response.
   const key = useRef(randomName())
-  const name = nameOf(listing)
+  const name = query.data ? nameOf(query.data) : `Listing ${id}`
   if (isDeleting) {
     return (
       <ConfirmDialog
@@ -34,7 +36,7 @@ export function EditListing({
         confirm="Delete listing"
         onClose={onClose}
         onConfirm={async () => {
-          const { data } = await bulkEdit({ ids: [listing.id], action: 'delete' }, key.current)
+          const { data } = await bulkEdit({ ids: [Number(id)], action: 'delete' }, key.current)
           key.current = randomName()
           if (data.failed > 0) throw new Error(data.reasons[0]?.message)
           notify(`${name} was deleted.`)
@@ -47,65 +49,92 @@ export function EditListing({
   }
   return (
     <Dialog title={name} onClose={onClose} isModalStrict>
-      <Form
-        label="Listing"
-        onSubmit={async (data) => {
-          const text = (field: string) => String(data.get(field) ?? '').trim()
-          const changes = changesIn(shown, {
-            price: readNumber('price', text('price')),
-            quantity: readCount('quantity', text('quantity')),
-            status: text('status'),
-            description: textIn(text('description')),
-            reference: textIn(text('reference')),
-          })
-          if (Object.keys(changes).length > 0) await save(changes)
-          notify(`${name} was saved.`)
-          onClose()
-        }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Save
-            </Button>
-            <Button slot="close">Cancel</Button>
-            <Button look="danger" icon="trash" onPress={() => setIsDeleting(true)}>
-              Delete
-            </Button>
-          </>
+      <Loaded query={query}>
+        {(listing) => (
+          <ListingForm
+            listing={listing}
+            save={save}
+            onClose={onClose}
+            onDelete={() => setIsDeleting(true)}
+          />
         )}
-      >
-        <MoneyField label="Price" name="price" defaultValue={shown.price} isRequired />
-        <CountField
-          label="Stock"
-          name="quantity"
-          defaultValue={shown.quantity}
-          minValue={0}
-          maxValue={999}
-          isRequired
-        />
-        <Select
-          label="Status"
-          name="status"
-          defaultValue={shown.status}
-          options={[
-            { value: 'active', label: 'On sale while there is stock' },
-            { value: 'hidden', label: 'Hidden' },
-          ]}
-        />
-        <TextField
-          label="Reference"
-          name="reference"
-          defaultValue={shown.reference ?? ''}
-          help="Your own name for it, such as a shelf or SKU. Buyers never see it."
-        />
-        <TextArea
-          label="Description"
-          name="description"
-          defaultValue={shown.description ?? ''}
-          help="Buyers see it next to the offer."
-        />
-      </Form>
+      </Loaded>
     </Dialog>
+  )
+}
+
+function ListingForm({
+  listing,
+  save,
+  onClose,
+  onDelete,
+}: {
+  listing: Listing
+  save: Save
+  onClose: () => void
+  onDelete: () => void
+}) {
+  // The values that the fields began with: the listing may be read again while the form is open.
+  const [shown] = useState(() => fieldsOf(listing))
+  return (
+    <Form
+      label="Listing"
+      onSubmit={async (data) => {
+        const text = (field: string) => String(data.get(field) ?? '').trim()
+        const changes = changesIn(shown, {
+          price: readNumber('price', text('price')),
+          quantity: readCount('quantity', text('quantity')),
+          status: text('status'),
+          description: textIn(text('description')),
+          reference: textIn(text('reference')),
+        })
+        if (Object.keys(changes).length > 0) await save(listing.id, changes)
+        notify(`${nameOf(listing)} was saved.`)
+        onClose()
+      }}
+      actions={(isSaving) => (
+        <>
+          <Button type="submit" look="primary" isPending={isSaving}>
+            Save
+          </Button>
+          <Button slot="close">Cancel</Button>
+          <Button look="danger" icon="trash" onPress={onDelete}>
+            Delete
+          </Button>
+        </>
+      )}
+    >
+      <MoneyField label="Price" name="price" defaultValue={shown.price} isRequired />
+      <CountField
+        label="Stock"
+        name="quantity"
+        defaultValue={shown.quantity}
+        minValue={0}
+        maxValue={999}
+        isRequired
+      />
+      <Select
+        label="Status"
+        name="status"
+        defaultValue={shown.status}
+        options={[
+          { value: 'active', label: 'On sale while there is stock' },
+          { value: 'hidden', label: 'Hidden' },
+        ]}
+      />
+      <TextField
+        label="Reference"
+        name="reference"
+        defaultValue={shown.reference ?? ''}
+        help="Your own name for it, such as a shelf or SKU. Buyers never see it."
+      />
+      <TextArea
+        label="Description"
+        name="description"
+        defaultValue={shown.description ?? ''}
+        help="Buyers see it next to the offer."
+      />
+    </Form>
   )
 }
 

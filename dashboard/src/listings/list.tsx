@@ -1,21 +1,19 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
 import { HolidayNotice } from '../shell/holiday-notice.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
+import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Pagination, Table, useSelection } from '../ui/table.tsx'
-import { changeListing, type Listing, nameOf, useListing, useListings } from './api.ts'
+import { changeListing, type Listing, nameOf, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
 import { InlineInput, InlineStatus } from './inline.tsx'
@@ -45,7 +43,6 @@ export function ListingsList() {
   /** Shows the saved values at once, on every page that was read before. */
   const save = async (id: number, changes: object) => {
     const { data } = await changeListing(id, changes)
-    client.setQueryData(['listing', String(id)], { data })
     client.setQueriesData<Paginated<Listing>>(
       { queryKey: ['listings'] },
       (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },
@@ -200,14 +197,7 @@ export function ListingsList() {
         }
       </LoadedPage>
       {opened !== undefined && (
-        <OpenListing
-          key={opened}
-          id={opened}
-          known={query.data?.data.find(({ id }) => String(id) === opened)}
-          save={save}
-          onClose={close}
-          onDeleted={refresh}
-        />
+        <EditListing key={opened} id={opened} save={save} onClose={close} onDeleted={refresh} />
       )}
     </>
   )
@@ -229,34 +219,6 @@ function useOpened() {
     open: (id: number) => change(id),
     close: () => change(undefined, { replace: true }),
   }
-}
-
-/** The dialog of a listing, also of one that the list doesn't show. */
-function OpenListing({
-  id,
-  known,
-  save,
-  ...props
-}: {
-  id: string
-  known: Listing | undefined
-  save: (id: number, changes: object) => Promise<void>
-} & Omit<Parameters<typeof EditListing>[0], 'listing' | 'save'>) {
-  // A listing that leaves the list stays in the dialog, with the input.
-  const [kept, setKept] = useState(known)
-  if (known && known !== kept) setKept(known)
-  const query = useListing(id, kept === undefined)
-  const listing = kept ?? query.data
-  if (listing) {
-    return (
-      <EditListing listing={listing} save={(changes) => save(listing.id, changes)} {...props} />
-    )
-  }
-  return (
-    <Dialog title={`Listing ${id}`} onClose={props.onClose}>
-      <Loaded query={query}>{() => null}</Loaded>
-    </Dialog>
-  )
 }
 
 const NoListings = ({ isFiltered }: { isFiltered: boolean }) =>
