@@ -159,7 +159,8 @@ function Preview({
   onBack: () => void
   onStart: (items: { position: number; item: Item }[], refused: Failure[]) => Promise<void>
 }) {
-  const [mapping, setMapping] = useState(() => guessMapping(csv.columns))
+  const [guess] = useState(() => guessMapping(csv.columns))
+  const [mapping, setMapping] = useState(guess)
   /** Cards that the seller has chosen, by what makes a row ambiguous. */
   const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
   const [rows, setRows] = useState<Row[]>()
@@ -188,7 +189,7 @@ function Preview({
   return (
     <>
       <Section title="Columns" help={`${name}: ${plural(csv.rows.length, 'row')}`}>
-        <div className="mapping">
+        <div className="mapping" data-unsaved={mapping !== guess || choices.size > 0 || undefined}>
           {FIELDS.map((field) => (
             <Select
               key={field}

@@ -745,7 +745,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByRole('heading', { name: 'Charizard ex' }).waitFor()
   })
 
-  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint', async () => {
+  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint, and is not lost without a question', async () => {
     const { seller, member } = await openShop()
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
@@ -755,8 +755,15 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await chooseFile(page, [header, ...rows].join('\n'))
     await page.getByText('2 rows can be listed').waitFor()
     await page.getByRole('button', { name: 'Use Owei' }).first().click()
+    const questions: string[] = []
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message())
+      return dialog.dismiss()
+    })
+    await page.getByRole('link', { name: 'Orders' }).click()
     await page.getByRole('button', { name: 'List 4 rows' }).click()
     await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    expect(questions).toHaveLength(1)
     const listed = await app.ctx.db<{ description: string; card_id: string }[]>`
       select description, card_id from listings where account_id = ${seller.accountId}
       order by description
