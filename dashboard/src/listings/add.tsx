@@ -18,7 +18,7 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { type CatalogItem, createListings, detailsOf, keyOf, searchFor, useCatalog } from './api.ts'
+import { type CatalogItem, createListings, detailsOf, keyOf, useCatalog } from './api.ts'
 import { Picture } from './picture.tsx'
 
 /** Finds a card or product in the catalog, and lists it. */
@@ -28,12 +28,6 @@ export default function AddListing() {
   const query = useCatalog(q)
   const items = query.data?.data ?? []
   const item = items.find((found) => keyOf(found) === filters.item)
-  const choose = (found: CatalogItem) =>
-    setFilters({
-      item: keyOf(found),
-      // An item of the former text, which the results of the present one need not have.
-      ...(query.isPlaceholderData && { q: searchFor(found) }),
-    })
   return (
     <>
       <PageHeader title="Add listing" back={{ href: '/listings', label: 'Listings' }}>
@@ -56,7 +50,7 @@ export default function AddListing() {
           </search>
           {q !== '' && (
             <Loaded query={query}>
-              {({ data }) =>
+              {({ data, q: searched }) =>
                 data.length === 0 ? (
                   <Empty title="Nothing matches" icon="search">
                     Try another spelling, a number with its set, or only a part of the name.
@@ -65,7 +59,11 @@ export default function AddListing() {
                   <ul className="catalog-items">
                     {data.map((found) => (
                       <li key={keyOf(found)}>
-                        <button type="button" onClick={() => choose(found)}>
+                        <button
+                          type="button"
+                          // The results of a text that was typed meanwhile need not have the item.
+                          onClick={() => setFilters({ q: searched, item: keyOf(found) })}
+                        >
                           <Picture src={found.image} name={found.name} />
                           <span>
                             <strong>{found.name}</strong>

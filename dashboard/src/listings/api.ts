@@ -19,9 +19,6 @@ export type Checked = CheckedItemRecord
 /** The canonical id of a card, or the slug of a product. */
 export const keyOf = ({ card, product }: CatalogItem) => (card ?? product)!
 
-/** A text that finds the item in the catalog. */
-export const searchFor = ({ name, details }: CatalogItem) => `${name} ${details}`
-
 /** The details of an item, with its language or its key if another item has the same name and details. */
 export function detailsOf(item: CatalogItem, all: CatalogItem[]): string {
   const { name, details, language } = item
@@ -52,10 +49,14 @@ export const useListing = (id: string) =>
     gcTime: 0,
   })
 
+/** Items of the catalog, with the text that found them: the former one until the present one has been searched. */
 export const useCatalog = (q: string) =>
   useQuery({
     queryKey: ['catalog', q],
-    queryFn: ({ signal }) => get<Data<CatalogItem[]>>('listings/catalog', { query: { q }, signal }),
+    queryFn: async ({ signal }) => {
+      const { data } = await get<Data<CatalogItem[]>>('listings/catalog', { query: { q }, signal })
+      return { data, q }
+    },
     enabled: q !== '',
     placeholderData: (before) => before,
     staleTime: 60_000,

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Found } from '../../../server/http/dashboard/search.ts'
 import type { Data } from '../api.ts'
 import { get } from '../client.ts'
-import { detailsOf, keyOf, nameOf, searchFor } from '../listings/api.ts'
+import { detailsOf, keyOf, nameOf } from '../listings/api.ts'
 import { buyerName } from '../orders/words.ts'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
 import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
@@ -30,7 +30,7 @@ export default function Search({ onClose }: { onClose: () => void }) {
       onChange={setText}
       groups={[
         { title: 'Go to', entries: matching(places(wanted), wanted) },
-        ...(found ? recordsOf(found) : []),
+        ...(found ? recordsOf(found, q) : []),
       ]}
       empty={wanted !== q || query.isPending ? 'Searching…' : query.error?.message}
       onClose={onClose}
@@ -38,7 +38,7 @@ export default function Search({ onClose }: { onClose: () => void }) {
   )
 }
 
-const recordsOf = ({ orders, listings, items }: Found): EntryGroup[] => [
+const recordsOf = ({ orders, listings, items }: Found, q: string): EntryGroup[] => [
   {
     title: 'Orders',
     entries: orders.map(({ order_id: id, buyer, item, created_at: at }) => ({
@@ -70,7 +70,8 @@ const recordsOf = ({ orders, listings, items }: Found): EntryGroup[] => [
       label: item.name,
       detail: detailsOf(item, items),
       icon: 'plus',
-      href: `/listings/new?${new URLSearchParams({ q: searchFor(item), item: keyOf(item) })}`,
+      // The page searches again. An item’s whole name may find nothing, because the catalog limits the words of a query.
+      href: `/listings/new?${new URLSearchParams({ q, item: keyOf(item) })}`,
     })),
   },
 ]

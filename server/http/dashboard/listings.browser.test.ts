@@ -870,6 +870,24 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText(`${promos} 2 · FR`).waitFor()
   })
 
+  it('an item that the search offers to sell opens its form, however long its name is', async () => {
+    const { member } = await openShop()
+    const name = 'Team Galactic’s Invention Technical Machine G with a Grey Felt Hat'
+    const product = { type: 'product', slug: 'long', name, category: 'other', set_id: 'sv3' }
+    await app.operator.post('/operator/v1/catalog/import', {
+      payload: JSON.stringify(product),
+      headers: { 'content-type': 'application/x-ndjson' },
+    })
+    const page = await app.open('/dashboard', { member })
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.keyboard.press('Control+K')
+    const search = page.getByRole('dialog', { name: 'Search' })
+    await search.getByRole('menuitem', { name: 'Payouts' }).waitFor()
+    await page.keyboard.type('grey felt hat')
+    await search.getByRole('menuitem', { name }).click()
+    await page.getByRole('button', { name: 'List it' }).waitFor()
+  })
+
   it('the search shows no result of the former text, and says why it has failed', async () => {
     const { member } = await openShop()
     const page = await app.open('/dashboard', { member, expects: /status of 429/ })
