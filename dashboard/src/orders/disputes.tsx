@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
@@ -69,7 +70,7 @@ function DisputeSection({ dispute }: { dispute: Dispute }) {
           <strong>{outcomeOf(dispute)}</strong>
         </p>
       )}
-      {state === 'open' && <AnswerForm dispute={dispute} />}
+      <AnswerForm dispute={dispute} />
     </Section>
   )
 }
@@ -82,19 +83,20 @@ export const outcomeOf = ({ resolution, refund }: Dispute) => {
     : 'The marketplace decided in your favour.'
 }
 
+/** The form for the answer to an open dispute. If another member has answered meanwhile, a typed text stays. */
 function AnswerForm({ dispute }: { dispute: Dispute }) {
   const queryClient = useQueryClient()
+  const [message, setMessage] = useState('')
+  if (dispute.state !== 'open' && message === '') return null
   return (
     <Form
       label="Answer the dispute"
       onSubmit={async (data) => {
         const links = String(data.get('photo_urls')).split(/\s+/).filter(Boolean)
-        await answerDispute(dispute.order_id, {
-          message: String(data.get('message')),
-          photo_urls: links,
-        })
+        await answerDispute(dispute.order_id, { message, photo_urls: links })
         notify('Your answer was sent.')
         await queryClient.invalidateQueries({ queryKey: ['orders'] })
+        setMessage('')
         await queryClient.invalidateQueries({ queryKey: ['overview'] })
       }}
       actions={(isSaving) => (
@@ -106,6 +108,8 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
       <TextArea
         name="message"
         label="Your answer"
+        value={message}
+        onChange={setMessage}
         help="The buyer gets it by e-mail. You can answer once."
       />
       <TextArea

@@ -438,6 +438,24 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('an answer to a dispute that another member has answered meanwhile keeps its text, and says why it was refused', async () => {
+    const { member, shop, orders } = await shopWith(PARCEL, 'Misty')
+    const [order] = orders as [number]
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await act(app, order, 'dispute', { reason: 'damaged', message: 'A corner is bent.' })
+    const page = await app.open(`/dashboard/orders/${order}`, { member, expects: /status of 409/ })
+    const answer = page.getByLabel('Your answer')
+    await answer.fill('It was fine when I sent it.')
+    const other = { message: 'We packed it well.', photo_urls: [] }
+    await member.post(`/dashboard/api/orders/${order}/dispute/answer`, { payload: other })
+    await page.getByRole('button', { name: 'Send the answer' }).click()
+    await page.getByText(other.message).waitFor()
+    await page.getByText('The dispute has already been answered.').waitFor()
+    expect(await answer.inputValue()).toBe('It was fine when I sent it.')
+    await answer.fill('')
+    await answer.waitFor({ state: 'detached' })
+  })
+
   it('the pages of an order say that the buyer’s data was erased, and offer no reply', async () => {
     const { shop, member, orders } = await shopWith(PARCEL, 'Ash Ketchum')
     const [order] = orders as [number]
