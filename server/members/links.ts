@@ -2,7 +2,10 @@ import type { Context } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { generateToken, hashToken, looksLikeToken } from './token.ts'
 
-/** Links that members get by e-mail. Each works once; a new one replaces the former one of its purpose. */
+/**
+ * Links that members get by e-mail. Each works once; a new one replaces the former one of its purpose. A used link expires
+ * at once, and is deleted with the other expired ones.
+ */
 
 /** Path and lifetime, in real time, of the links of each purpose. */
 const LINKS = {
@@ -83,8 +86,9 @@ export async function useLink(
   // Like every change of a password, locks the member before the links.
   await db`select 1 from members where id = ${memberId} for no key update`
   const [owner] = await db<LinkOwner[]>`
-    delete from member_tokens t
-    using members m
+    update member_tokens t
+    set expires_at = clock_timestamp()
+    from members m
     where
       m.id = t.member_id
       and t.token_hash = decode(${hashToken(token)}, 'hex')
@@ -97,4 +101,6 @@ export async function useLink(
 }
 
 const noSuchLink = () =>
-  notFound('This link no longer works. It has already been used, or has expired.')
+  notFound(
+    'This link no longer works. It has already been used, or has expired. If you have just used it, your change is saved.',
+  )

@@ -132,7 +132,10 @@ export async function writePassword(
 ): Promise<void> {
   await db`update members set password_hash = ${passwordHash} where id = ${memberId}`
   await revokeSessions({ db }, memberId, exceptSession)
-  await db`delete from member_tokens where member_id = ${memberId}`
+  // A link that was used for this has expired already: a second request of a double click finds it.
+  await db`
+    delete from member_tokens where member_id = ${memberId} and expires_at > clock_timestamp()
+  `
 }
 
 /** Converts a violation of the unique e-mail address to a validation error. */

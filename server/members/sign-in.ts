@@ -10,6 +10,10 @@ import { createLink, findLink, type Purpose, useLink } from './links.ts'
 import { refuseTaken, writePassword } from './members.ts'
 import { hashPassword, isPassword, requireGoodPassword } from './password.ts'
 import { type Browser, type SignedInMember, startSession } from './sessions.ts'
+import { hashToken, looksLikeToken } from './token.ts'
+
+/** A form is taken for the second one of a double click within this time. */
+const REPEAT_SECONDS = 10
 
 /**
  * Begins a session, and returns the secret for its cookie.
@@ -89,6 +93,30 @@ export async function choosePassword(
     await recordSignInEvent(tx, action, member, { requestId })
     return memberEmail
   })
+}
+
+/**
+ * Whether the link was used in the last seconds to choose this password. A double click sends a form twice, and the browser
+ * shows only the second response.
+ */
+export async function hasJustChosen(
+  { db }: Context,
+  purpose: Purpose,
+  token: string,
+  password: string,
+): Promise<boolean> {
+  if (!looksLikeToken(token)) return false
+  const [member] = await db<{ passwordHash: string | null }[]>`
+    select m.password_hash as "passwordHash"
+    from member_tokens t
+    join members m on m.id = t.member_id
+    where
+      t.token_hash = decode(${hashToken(token)}, 'hex')
+      and t.purpose = ${purpose}
+      and t.expires_at <= clock_timestamp()
+      and t.expires_at > clock_timestamp() - make_interval(secs => ${REPEAT_SECONDS})
+  `
+  return member !== undefined && isPassword(password, member.passwordHash)
 }
 
 /**

@@ -147,6 +147,33 @@ describe('a forgotten password', () => {
     expect((await signIn(email, `${NEW} ${winner}`)).status).toBe(303)
   })
 
+  it('a form with a new password that a double click sends twice gets the same page twice, within ten seconds', async () => {
+    const { email } = await sellerWithPassword(app)
+    await forgot(email)
+    const token = await mailedToken(app, email)
+    const send = (password: string) => post('/password/reset', { token, password })
+    const pages = await Promise.all([send(NEW), send(NEW)])
+    expect(pages.map(({ status }) => status)).toEqual([200, 200])
+    expect(pages[1]!.text).toBe(pages[0]!.text)
+    for (const gone of [
+      await send(`${NEW} and the rain`),
+      await send(''),
+      await post('/invitation', { token, password: NEW }),
+      await app.anyone.get(`/password/reset?token=${token}`),
+    ]) {
+      expect(gone.status).toBe(404)
+      expect(gone.text).toContain(GONE)
+    }
+    const changed = (await mailsTo(app, email)).filter(({ subject }) => /was changed/.test(subject))
+    expect(changed).toHaveLength(1)
+    await app.ctx.db`
+      update member_tokens set expires_at = expires_at - interval '10 seconds'
+      where member_id = (select id from members where email = ${email})
+    `
+    expect((await send(NEW)).status).toBe(404)
+    expect((await signIn(email, NEW)).status).toBe(303)
+  })
+
   it('a link for a new password works for an hour, and for no other purpose', async () => {
     const { email } = await sellerWithPassword(app)
     await forgot(email)

@@ -2,7 +2,7 @@ import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastif
 import type { Context } from '../../context.ts'
 import { findLink } from '../../members/links.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
-import { choosePassword, requestReset } from '../../members/sign-in.ts'
+import { choosePassword, hasJustChosen, requestReset } from '../../members/sign-in.ts'
 import { endGrantsOfMember } from '../../oauth/grants.ts'
 import type { Service } from '../../service.ts'
 import { html } from '../html.ts'
@@ -100,9 +100,11 @@ ${
       }
       await choosePassword(ctx, purpose, token, password, request.id, endPrograms)
     } catch (error) {
-      const message = messageOf(error, reply)
-      const { memberEmail } = await findLink(ctx, purpose, token)
-      return sendChoice(request, reply, { token, email: memberEmail, message })
+      if (!(await hasJustChosen(ctx, purpose, token, password))) {
+        const message = messageOf(error, reply)
+        const { memberEmail } = await findLink(ctx, purpose, token)
+        return sendChoice(request, reply, { token, email: memberEmail, message })
+      }
     }
     return sendForm(request, reply, {
       title: 'Your password is saved',
