@@ -1,11 +1,13 @@
+import { createHmac } from 'node:crypto'
 import type { Context } from '../context.ts'
+import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { recordSignInEvent } from '../members/audit.ts'
 import { keepMember } from '../members/members.ts'
 import type { SignedInMember } from '../members/sessions.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
-import { issueCode } from './tokens.ts'
+import { issueCode, REPEAT_SECONDS, wasJustIssued } from './tokens.ts'
 
 /** Requests of programs that wait for the decision of the member who is signed in. */
 
@@ -61,11 +63,16 @@ export async function createStep(
   return uid
 }
 
-/** The member's request; undefined if it was decided, has expired, or is another member's. */
+/**
+ * The member's request; undefined if it was decided, has expired, or is another member's.
+ *
+ * @param isDecision also finds a request that was decided in the last seconds: a double click sends the decision twice
+ */
 export async function findStep(
   { db }: Context,
   memberId: number,
   uid: string,
+  isDecision = false,
 ): Promise<AuthorizationRequest | undefined> {
   if (!looksLikeToken(uid)) return undefined
   const [step] = await db<{ request: AuthorizationRequest }[]>`
@@ -74,13 +81,14 @@ export async function findStep(
     where
       uid_hash = decode(${hashToken(uid)}, 'hex')
       and member_id = ${memberId}
-      and expires_at > clock_timestamp()
+      and expires_at > clock_timestamp() - make_interval(secs => ${isDecision ? REPEAT_SECONDS : 0})
   `
   return step?.request
 }
 
 /**
- * Ends a request with the member's decision.
+ * Ends a request with the member's decision. The second request of a double click gets the same code: the browser shows
+ * only the response to that one.
  *
  * @param scopes those that the member allows; undefined if they refuse
  * @returns the code; null after a refusal; undefined if the request was decided meanwhile
@@ -96,16 +104,28 @@ export function decideStep(
     // Before the request, in the order in which a removal locks and deletes them.
     await keepMember(tx, member.id)
     const [step] = await tx.db<{ request: AuthorizationRequest }[]>`
-      delete from oauth_steps
-      where uid_hash = decode(${hashToken(uid)}, 'hex') and member_id = ${member.id}
+      update oauth_steps
+      set expires_at = clock_timestamp()
+      where
+        uid_hash = decode(${hashToken(uid)}, 'hex')
+        and member_id = ${member.id}
+        and expires_at > clock_timestamp()
       returning request
     `
-    if (!step) return undefined
-    if (!scopes) return null
+    if (!scopes) return step ? null : undefined
+    const code = codeOf(ctx, uid)
+    if (!step) {
+      return (await wasJustIssued(tx, code, { memberId: member.id, scopes })) ? code : undefined
+    }
     const { clientId, clientName, host, audience, redirectUri, codeChallenge } = step.request
     const after = { program: clientName, client_id: clientId, host, scopes }
     await recordSignInEvent(tx, 'programAllowed', member, { requestId, after })
     const grant = { memberId: member.id, clientId, clientName, host, audience, scopes }
-    return issueCode(tx, grant, { redirectUri, codeChallenge })
+    await issueCode(tx, code, grant, { redirectUri, codeChallenge })
+    return code
   })
 }
+
+/** The code that allowing a request gives, the same each time without being stored. */
+const codeOf = ({ config }: Context, uid: string) =>
+  createHmac('sha256', deriveKey('oauth codes', config)).update(uid).digest('base64url')

@@ -10,6 +10,8 @@ import { OAuthError } from './oauth-error.ts'
 /** Codes and tokens. Their lifetimes are real time, and only their SHA-256 is stored. */
 
 const CODE_SECONDS = 60
+/** A consent is taken for the second request of a double click within this time. */
+export const REPEAT_SECONDS = 10
 export const ACCESS_SECONDS = 60 * 60
 const REFRESH_DAYS = 30
 /**
@@ -62,10 +64,10 @@ export async function issueTokens(
 /** Creates a grant with its code, inside the transaction of the consent. */
 export async function issueCode(
   tx: Context,
+  code: string,
   grant: NewGrant,
   { redirectUri, codeChallenge }: { redirectUri: string; codeChallenge: string },
-): Promise<string> {
-  const code = generateToken()
+): Promise<void> {
   const grantId = await createGrant(tx, grant, CODE_SECONDS)
   await tx.db`
     insert into oauth_tokens (
@@ -80,7 +82,27 @@ export async function issueCode(
       clock_timestamp() + make_interval(secs => ${CODE_SECONDS})
     )
   `
-  return code
+}
+
+/** Whether a code was issued in the last seconds, to the same consent, and is not used yet. */
+export async function wasJustIssued(
+  { db }: Context,
+  code: string,
+  { memberId, scopes }: Pick<NewGrant, 'memberId' | 'scopes'>,
+): Promise<boolean> {
+  const { count } = await db`
+    select
+    from oauth_tokens t
+    join oauth_grants g on g.id = t.grant_id
+    where
+      t.token_hash = decode(${hashToken(code)}, 'hex')
+      and t.kind = 'code'
+      and t.used_at is null
+      and t.expires_at > clock_timestamp() + make_interval(secs => ${CODE_SECONDS - REPEAT_SECONDS})
+      and g.member_id = ${memberId}
+      and g.scopes = ${[...scopes]}::text[]
+  `
+  return count > 0
 }
 
 /** The parameters of an exchange that must match the token's grant. */

@@ -76,7 +76,7 @@ export function authorizationHandlers(ctx: Service) {
     async decideConsent(request: FastifyRequest, reply: FastifyReply) {
       const member = await requireMember(ctx, request, reply)
       if (!member) return reply
-      const step = await findStep(ctx, member.id, uidOf(request))
+      const step = await findStep(ctx, member.id, uidOf(request), true)
       if (!step) throw stepGone()
       const fields = fieldsOf(request)
       const shop = await shopOf(ctx, member)
@@ -225,4 +225,6 @@ ${decisionButtons}`
 const uidOf = ({ params }: FastifyRequest) => (params as { uid: string }).uid
 
 const stepGone = () =>
-  notFound('This request has already been decided, or has expired. Start again in the program.')
+  notFound(
+    'This request has already been decided, or has expired. If the program is not connected, start again there.',
+  )

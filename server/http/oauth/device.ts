@@ -140,7 +140,8 @@ ${decisionButtons}`
   }
 }
 
-const UNKNOWN = 'This code is unknown, or has expired. Compare it with the one in the terminal.'
+const UNKNOWN =
+  'This code is unknown, has already been used, or has expired. Compare it with the one in the terminal, which says when it is signed in.'
 
 const sendCodeForm = (request: FastifyRequest, reply: FastifyReply, message?: string) =>
   sendForm(request, reply, {

@@ -142,6 +142,32 @@ describe('signing in through a program', () => {
     expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
   })
 
+  it('a consent that a double click sends twice leads to the same code twice, within ten seconds and until it is used', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    const step = await openStep(member, clientId)
+    const [first, second] = await Promise.all([decide(member, step), decide(member, step)])
+    expect(second.href).toBe(first.href)
+    const again = form(allowing(SCOPES))
+    for (const gone of [
+      await member.get(step),
+      await member.post(step, form(allowing(['orders:read']))),
+      await member.post(step, form({ decision: 'refuse' })),
+      await (await app.member(member.accountId)).post(step, again),
+    ]) {
+      expect(gone.status).toBe(404)
+    }
+    const { body } = await exchange(app, clientId, first.searchParams.get('code')!)
+    expect(await isValid(body.access_token)).toBe(true)
+    expect((await member.post(step, again)).status).toBe(404)
+    expect(await isValid(body.access_token)).toBe(true)
+
+    const late = await openStep(member, clientId)
+    await decide(member, late)
+    await app.ctx.db`update oauth_tokens set expires_at = expires_at - interval '10 seconds'`
+    expect((await member.post(late, again)).status).toBe(404)
+  })
+
   it('allowing nothing shows the consent again with a message and the checkboxes as they were sent', async () => {
     const member = await app.member()
     const step = await openStep(member, await register(app))
