@@ -300,10 +300,12 @@ describe('a cursor', () => {
       where account_id = ${seller.accountId}
     `
     const { next: later } = await changesAfter(seller, await startCursor(seller))
+    const [id] = await list(seller, cardItem())
     await pruneChanges(app.ctx)
     const left = await app.ctx.db`select from changes where account_id = ${seller.accountId}`
-    expect(left).toHaveLength(1)
-    expect((await seller.get(`${FEED}?cursor=${later}`)).status).toBe(200)
+    expect(left).toHaveLength(2)
+    const [change] = await readable(seller, later, 1)
+    expect(change!.id).toBe(id)
     expect((await seller.get(`${FEED}?cursor=${next}`)).status).toBe(410)
   })
 

@@ -242,8 +242,8 @@ export async function haveChanges(
 }
 
 /**
- * Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. The last change of
- * each follower stays, because its cursor is of that row.
+ * Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. The newest old change
+ * of each follower stays, because cursors were of that row until the next change.
  */
 export async function pruneChanges({ db, now }: Context): Promise<void> {
   await endRestored(db)
@@ -251,9 +251,10 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
     delete from change_followers
     where read_at < ${new Date(now().getTime() - REGISTRATION_LIFETIME_MS)}
   `
+  const before = new Date(realTime() - REGISTRATION_LIFETIME_MS)
   await deleteInBatches(db, 'changes', {
     where: db`
-      created_at < ${new Date(realTime() - REGISTRATION_LIFETIME_MS)}
+      created_at < ${before}
       and (
         account_id not in (select account_id from change_followers)
         or exists (
@@ -262,6 +263,7 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
           where
             later.account_id = changes.account_id
             and (later.xid, later.id) > (changes.xid, changes.id)
+            and later.created_at < ${before}
         )
       )
     `,

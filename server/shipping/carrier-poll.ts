@@ -99,16 +99,25 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
   const isLast = scheduled === undefined
   // The carrier may not answer the last poll. A purchase is polled until it is no longer in doubt.
   const delay = scheduled ?? (state === 'buying' ? LATER_DELAY_MS : undefined)
+  const pollAt = delay === undefined ? null : new Date(now().getTime() + delay)
   await db`
     update shipments
-    set poll_at = ${delay === undefined ? null : new Date(now().getTime() + delay)}
+    set poll_at = ${pollAt}
     where slice_id = ${sliceId} and attempts = ${attempt}
   `
   if (state === 'bought') return { sliceId, purchase: null, isLast }
   return {
     sliceId,
     isLast,
-    purchase: { sliceId, attempt, reference, labelName, isInDoubt: true, polls, lines: 0 },
+    purchase: {
+      sliceId,
+      attempt,
+      reference,
+      labelName,
+      isInDoubt: true,
+      schedule: { polls, pollAt },
+      lines: 0,
+    },
   }
 }
 

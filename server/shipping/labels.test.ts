@@ -254,6 +254,23 @@ describe('a purchase whose response is lost', () => {
       expect((await cancelAsSeller(parcel)).status).toBe(status)
     },
   )
+
+  it('calls that buy nothing neither hasten nor delay the polls of a purchase in doubt', async () => {
+    const parcel = await order()
+    interfere({ buy: timeOut })
+    await label(parcel)
+    interfere({ buy: refuse })
+    // Polls are due after 1, 6, 21 and 81 minutes, then hourly.
+    for (let minute = 0; minute < 150; minute++) {
+      if (minute % 2 === 0) await label(parcel)
+      await advance(app.operator, 60)
+      await app.runPolls()
+    }
+    const [shipment] = await app.ctx.db<{ polls: number }[]>`
+      select polls from shipments where slice_id = ${parcel.sliceId}
+    `
+    expect(shipment!.polls).toBe(5)
+  })
 })
 
 describe('a purchase that the carrier refused', () => {

@@ -38,11 +38,13 @@ export type Purchase = {
   labelName: string
   /** An earlier attempt may have bought the shipment: look it up before buying. */
   isInDoubt: boolean
-  /** How often the carrier was polled since the last attempt that may have bought the shipment. */
-  polls: number
+  /** The polls since the last attempt that may have bought the shipment, and the next one. */
+  schedule: PollSchedule
   /** Number of pending and shipped rows, which the shipment covers. With 0, nothing is bought. */
   lines: number
 }
+
+export type PollSchedule = { polls: number; pollAt: Date | null }
 
 /** Several times the longest that the carrier's calls of one attempt take together. */
 export const LEASE_SECONDS = 120
@@ -68,14 +70,15 @@ export function claimPurchase(
     const { db, now } = tx
     await lockSlice(tx, sliceId)
     const [known] = await db<
-      { state: string; provider: string; isInDoubt: boolean; isLeased: boolean; polls: number }[]
+      ({ state: string; provider: string; isInDoubt: boolean; isLeased: boolean } & PollSchedule)[]
     >`
       select
         state,
         provider,
         in_doubt as "isInDoubt",
         coalesce(leased_until > clock_timestamp(), false) as "isLeased",
-        polls
+        polls,
+        poll_at as "pollAt"
       from shipments
       where slice_id = ${sliceId}
     `
@@ -114,7 +117,8 @@ export function claimPurchase(
         polls = 0
       returning attempts as attempt, reference, label_name as "labelName"
     `
-    return { ...claimed!, sliceId, isInDoubt, polls: known?.polls ?? 0, lines }
+    const schedule = { polls: known?.polls ?? 0, pollAt: known?.pollAt ?? null }
+    return { ...claimed!, sliceId, isInDoubt, schedule, lines }
   })
 }
 
@@ -169,9 +173,9 @@ export async function purchaseShipment(
     if (error instanceof CarrierError) ctx.metrics.countLabelPurchase(error.outcome)
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
     const isInDoubt = mayExist || !isRefused
-    // This attempt has bought nothing: the purchase is in doubt for as long as before it.
-    const polls = isSent && !isRefused ? undefined : purchase.polls
-    await releasePurchase(ctx, purchase, { isInDoubt, polls })
+    // An attempt that has bought nothing neither delays nor hastens the end of the doubt.
+    const schedule = isSent && !isRefused ? undefined : purchase.schedule
+    await releasePurchase(ctx, purchase, { isInDoubt, schedule })
     throw error
   }
 }
@@ -288,7 +292,7 @@ function recordPurchase(
 async function releasePurchase(
   { db, log }: Context,
   { sliceId, attempt }: Purchase,
-  { isInDoubt, polls }: { isInDoubt: boolean; polls?: number | undefined },
+  { isInDoubt, schedule }: { isInDoubt: boolean; schedule?: PollSchedule | undefined },
 ): Promise<void> {
   try {
     await db`
@@ -296,8 +300,8 @@ async function releasePurchase(
       set
         leased_until = null,
         in_doubt = ${isInDoubt},
-        polls = coalesce(${polls ?? null}, polls),
-        poll_at = case when ${isInDoubt} then poll_at end
+        polls = coalesce(${schedule?.polls ?? null}, polls),
+        poll_at = case when ${isInDoubt} then coalesce(${schedule?.pollAt ?? null}, poll_at) end
       where slice_id = ${sliceId} and attempts = ${attempt} and state = 'buying'
     `
   } catch (error) {
