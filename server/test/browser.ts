@@ -122,12 +122,16 @@ async function openPage(
   return page
 }
 
-/** Loses the response of the next request to an address: the service acts, and the page gets an error of the network. */
-export const loseResponse = (page: Page, address: string) =>
+/**
+ * Loses the response of the next request to an address: the service acts, and the page gets an error of the network, after
+ * what happens meanwhile.
+ */
+export const loseResponse = (page: Page, address: string, meanwhile?: () => Promise<unknown>) =>
   page.route(
     address,
     async (route) => {
       await route.fetch()
+      await meanwhile?.()
       await route.abort()
     },
     { times: 1 },

@@ -101,7 +101,47 @@ export async function untilAnswered<T>(
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** The service forgets idempotency keys after 24 hours: an older call could take effect twice. */
+const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
+
+/** A write may have taken effect, and is too old to be sent again. */
+export class UnknownOutcomeError extends Error {
+  override name = 'UnknownOutcomeError'
+}
+
+/**
+ * Repeats a write until the service has answered, as long as it knows the idempotency key of the call.
+ *
+ * @param sentAt when the write was sent first (Unix milliseconds); null as long as it can't have taken effect
+ * @param keep called with `sentAt` before each attempt, and after a refusal; the attempt waits for it
+ * @throws UnknownOutcomeError
+ */
+export function untilWritten<T>(
+  call: () => Promise<T>,
+  sentAt: number | null,
+  keep: (sentAt: number | null) => unknown,
+  signal: AbortSignal,
+  waiting: (seconds: number) => void,
+): Promise<T> {
+  const attempt = async () => {
+    const before = sentAt
+    if (before !== null && Date.now() - before > MAX_REPEAT_MS) throw new UnknownOutcomeError()
+    sentAt ??= Date.now()
+    await keep(sentAt)
+    return call().catch(async (error) => {
+      // The member is signed out, or the shop may not do this yet: this attempt had no effect.
+      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+        sentAt = before
+        await keep(sentAt)
+      }
+      throw error
+    })
+  }
+  return untilAnswered(attempt, signal, waiting)
+}
+
+/** Waits, and rejects when the signal is aborted. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)

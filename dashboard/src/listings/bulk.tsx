@@ -9,7 +9,7 @@ import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
 import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, type Search, untilAnswered } from './api.ts'
+import { bulkEdit, type Search, UnknownOutcomeError, untilWritten } from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
 type Target = Pick<BulkEditBody, 'ids' | 'search'>
@@ -32,7 +32,10 @@ type Run = {
   calls: number
   /** The listing before which the next call of a search begins. */
   before: number | null
+  /** When the next call was first sent (Unix milliseconds); null as long as it can't have changed anything. */
+  sentAt: number | null
   progress: Progress
+  /** Nothing is left to do, or an unknown outcome prevents it. */
   isDone: boolean
 }
 
@@ -140,6 +143,7 @@ function BulkDialog({
       name: randomName(),
       calls: 0,
       before: null,
+      sentAt: null,
       progress: { changed: 0, failed: new Map(), waitingS: 0 },
       isDone: false,
     }
@@ -151,6 +155,13 @@ function BulkDialog({
       // The service has refused the input, so it can be corrected.
       if (run.current.calls === 0 && error instanceof ApiError && error.status < 500) {
         run.current = undefined
+      }
+      if (run.current && error instanceof UnknownOutcomeError) {
+        run.current.isDone = true
+        void onDone()
+        throw new Error(
+          'The response to the last step was lost more than 23 hours ago: up to 1,000 of the remaining listings may be changed already. Check them before you change them again.',
+        )
       }
       if (!stop.current.signal.aborted) throw error
     } finally {
@@ -266,8 +277,12 @@ async function editAll(
       ...change,
       ...(calls ? calls[run.calls] : { search, before: run.before }),
     }
-    const { data } = await untilAnswered(
+    const { data } = await untilWritten(
       () => bulkEdit(body, `bulk-${name}-${run.calls}`),
+      run.sentAt,
+      (sentAt) => {
+        run.sentAt = sentAt
+      },
       signal,
       (waitingS) => report({ ...progress, waitingS }),
     )
@@ -277,6 +292,7 @@ async function editAll(
     }
     run.calls++
     run.before = data.next
+    run.sentAt = null
     run.isDone = calls
       ? run.calls === calls.length
       : data.next === null || progress.changed + failedIn(progress) >= count

@@ -1,8 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { inBatches } from '../../../sdk/src/csv.ts'
-import { ApiError, ConnectionError } from '../client.ts'
 import { queryClient } from '../query-client.ts'
-import { createListings, untilAnswered } from './api.ts'
+import { createListings, UnknownOutcomeError, untilWritten } from './api.ts'
 import {
   forgetImport,
   type ImportFile,
@@ -18,9 +17,6 @@ import {
  */
 
 const CHUNK = 100
-
-/** The service forgets keys after 24 hours: an older chunk could be listed twice. */
-const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 
 export type Run = {
   file: ImportFile
@@ -108,46 +104,39 @@ async function sendNext(
   const chunk = chunks[next]!
   const keep = async (progress: Progress) => {
     await storeProgress(accountId, id, progress)
-    if (run) show({ ...run, progress, waitingS: 0 })
+    if (run) show({ ...run, progress })
   }
-  const now = Date.now()
-  if (sentAt !== null && now - sentAt > MAX_REPEAT_MS) {
-    const reason = 'Unknown: it may be listed already. Check it before you import it again.'
-    const failed = chunk.map(({ position }) => ({ position, reason }))
-    await keep({ ...before, next: next + 1, failed: [...before.failed, ...failed], sentAt: null })
-    return
-  }
-  // Before it is sent: a reload must find that it may have been listed.
-  if (sentAt === null) await keep({ ...before, sentAt: now })
-  let mayBeListed = sentAt !== null
-  const { results, created } = await untilAnswered(
+  const answer = await untilWritten(
     () =>
       createListings(
         chunk.map(({ item }) => item),
         `import-${id}-${next}`,
-      ).catch((error) => {
-        mayBeListed ||= error instanceof ConnectionError
-        throw error
-      }),
+      ),
+    sentAt,
+    // Before it is sent: a reload must find that it may have been listed.
+    (sentAt) => keep({ ...before, sentAt }),
     signal,
     (waitingS) => run && run.waitingS !== waitingS && show({ ...run, waitingS }),
-  ).catch(async (error) => {
-    // The member is signed out, or the shop may not do this yet: the chunk had no effect, and can be sent at any time.
-    const isRefused = error instanceof ApiError && (error.status === 401 || error.status === 403)
-    if (isRefused && !mayBeListed) await keep(before)
+  ).catch((error) => {
+    if (error instanceof UnknownOutcomeError) return undefined
     throw error
   })
-  const failed = results.flatMap((result) =>
-    result.status === 'failed'
-      ? {
-          position: chunk[result.index]!.position,
-          reason: Object.values(result.errors).flat().join(' '),
-        }
-      : [],
-  )
+  const failed = answer
+    ? answer.results.flatMap((result) =>
+        result.status === 'failed'
+          ? {
+              position: chunk[result.index]!.position,
+              reason: Object.values(result.errors).flat().join(' '),
+            }
+          : [],
+      )
+    : chunk.map(({ position }) => ({
+        position,
+        reason: 'Unknown: it may be listed already. Check it before you import it again.',
+      }))
   await keep({
     next: next + 1,
-    created: before.created + created,
+    created: before.created + (answer?.created ?? 0),
     failed: [...before.failed, ...failed],
     sentAt: null,
   })

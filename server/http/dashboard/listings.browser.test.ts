@@ -6,14 +6,17 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  loseResponse,
   startBrowserApp,
   tabTo,
 } from '../../test/browser.ts'
-import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
+import { advance, cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
 import { buy, cancel, openShop as openOrderShop } from '../../test/fixtures/orders.ts'
 
 /** A person's steps with checks of accessibility between them, on a busy machine. */
 const TIMEOUT_MS = 180_000
+
+const DAY_S = 24 * 60 * 60
 
 /** Writes per minute, the check of a preview included: an import of five chunks has to wait. */
 const WRITES = 4
@@ -45,6 +48,14 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       mimeType: 'text/csv',
       buffer: Buffer.from(text),
     })
+  }
+
+  const csvOf = (count: number) =>
+    ['card,condition,language,price,quantity', ...Array(count).fill('sv3-125,NM,EN,1,1')].join('\n')
+  /** The service forgets the idempotency keys of all requests. */
+  const expireKeys = async (page: Page) => {
+    await advance(app.operator, DAY_S)
+    await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
   }
 
   it(
@@ -643,7 +654,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const { seller, member } = await openShop()
     await listMany(seller, 1_001)
     // The styles of the first page stay loaded.
-    const page = await app.open('/dashboard', { member, expects: /status of 500/ })
+    const page = await app.open('/dashboard', {
+      member,
+      expects: /status of 500|ERR_FAILED/,
+    })
     await page.getByRole('link', { name: 'Listings', exact: true }).first().click()
     await page
       .getByRole('checkbox', { name: 'Select all rows of this page' })
@@ -704,6 +718,20 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       const doubled = [200, choice === 'Continue' ? 1_001 : 1_000]
       expect(await prices()).toEqual(choice === 'Continue' ? [doubled] : [[100, 1], doubled])
     }
+  })
+
+  it('a bulk edit whose response was lost is not repeated when its idempotency key has expired', async () => {
+    const { page, dialog, prices } = await openBulkEdit()
+    await loseResponse(page, '**/dashboard/api/listings/bulk', () => expireKeys(page))
+    await dialog.getByRole('button', { name: 'Change prices' }).click()
+    await dialog.getByText(/may be changed already/).waitFor()
+    expect(await prices()).toEqual([
+      [100, 1],
+      [200, 1_000],
+    ])
+    expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByRole('region', { name: 'Selected listings' }).waitFor({ state: 'detached' })
   })
 
   it('a card is found in the catalog with its picture and listed', async () => {
@@ -917,12 +945,15 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await search.getByText(message).waitFor()
   })
 
+  const startImport = async (page: Page, rows: number) => {
+    await chooseFile(page, csvOf(rows))
+    await page.getByRole('button', { name: /^List / }).click()
+    await page.getByRole('progressbar', { name: 'Rows sent' }).waitFor()
+  }
+  const totalOf = async (seller: Client) => (await seller.get('/v1/listings')).body.meta.total
+
   it('an import that goes on in another tab does not change the progress of the next one', async () => {
     const { seller, member } = await openShop()
-    const csvOf = (count: number) =>
-      ['card,condition,language,price,quantity', ...Array(count).fill('sv3-125,NM,EN,1,1')].join(
-        '\n',
-      )
     const former = await app.open('/dashboard/listings/import', { member })
     const next = await former.context().newPage()
     /** Holds the chunks of a tab until it is called. */
@@ -952,6 +983,16 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await next.reload()
     await next.getByText('150 rows listed.').waitFor()
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(151)
+  })
+
+  it('a row whose response was lost is not listed again when its idempotency key has expired', async () => {
+    const { seller, member } = await openShop()
+    const page = await app.open('/dashboard/listings/import', { member, expects: /ERR_FAILED/ })
+    await loseResponse(page, '**/dashboard/api/listings', () => expireKeys(page))
+    await startImport(page, 1)
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    expect(await totalOf(seller)).toBe(1)
+    await page.getByText('0 rows listed, 1 row failed.').waitFor()
   })
 
   it.each([
@@ -988,7 +1029,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await page.getByText(/payout setup/).waitFor()
       await page.unrouteAll()
       await verify(true)
-      await page.clock.setFixedTime(Date.now() + 24 * 60 * 60 * 1000)
+      await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
       await page.getByRole('button', { name: 'Continue' }).click()
       await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
       await page.getByText(result, { exact: true }).waitFor()
