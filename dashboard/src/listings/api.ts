@@ -129,8 +129,8 @@ export function untilWritten<T>(
     sentAt ??= Date.now()
     await keep(sentAt)
     return call().catch(async (error) => {
-      // The member is signed out, or the shop may not do this yet: this attempt had no effect.
-      if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
+      // A refused attempt had no effect, but an earlier one may have had one.
+      if (error instanceof ApiError && error.status < 500) {
         sentAt = before
         await keep(sentAt)
       }

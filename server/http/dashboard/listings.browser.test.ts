@@ -995,6 +995,35 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByText('0 rows listed, 1 row failed.').waitFor()
   })
 
+  it.each([409, 429])(
+    'a chunk that was refused with %i is listed when the import continues a day later',
+    async (status) => {
+      const { member } = await openShop()
+      const page = await app.open('/dashboard/listings/import', {
+        member,
+        expects: /status of (409|429)/,
+      })
+      const message = 'Not now.'
+      await page.route('**/dashboard/api/listings', (route) =>
+        route.fulfill({
+          status,
+          headers: { 'retry-after': '60' },
+          json: { error: { type: 'refused', message } },
+        }),
+      )
+      await startImport(page, 2)
+      if (status === 429) {
+        await page.getByText(/Waiting 60 s/).waitFor()
+        await page.getByRole('button', { name: 'Pause' }).click()
+      } else await page.getByText(message).waitFor()
+      await page.unrouteAll()
+      await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+      await page.getByText('2 rows listed.', { exact: true }).waitFor()
+    },
+  )
+
   it.each([
     ['a chunk that was refused', false, '2 rows listed.'],
     [
