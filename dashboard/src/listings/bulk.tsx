@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
 import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
-import { ApiError, randomName } from '../client.ts'
+import { randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { DecimalField } from '../ui/fields.tsx'
@@ -152,10 +152,8 @@ function BulkDialog({
     try {
       await editAll({ target, count }, run.current, stop.current.signal, setProgress)
     } catch (error) {
-      // The service has refused the input, so it can be corrected.
-      if (run.current.calls === 0 && error instanceof ApiError && error.status < 500) {
-        run.current = undefined
-      }
+      // Nothing has been changed, so the input can be corrected.
+      if (run.current.calls === 0 && run.current.sentAt === null) run.current = undefined
       if (run.current && error instanceof UnknownOutcomeError) {
         run.current.isDone = true
         void onDone()

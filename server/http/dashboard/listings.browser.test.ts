@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { endSession } from '../../members/sessions.ts'
 import type { Client } from '../../test/app.ts'
 import {
   type BrowserApp,
@@ -656,7 +657,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     // The styles of the first page stay loaded.
     const page = await app.open('/dashboard', {
       member,
-      expects: /status of 500|ERR_FAILED/,
+      expects: /status of (401|500)|ERR_FAILED/,
     })
     await page.getByRole('link', { name: 'Listings', exact: true }).first().click()
     await page
@@ -676,7 +677,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       `
       return rows.map(({ euros, count }) => [euros, count])
     }
-    return { page, dialog, prices }
+    return { page, dialog, member, prices }
   }
 
   it('a bulk edit that has failed in the middle continues there, and changes nothing twice', async () => {
@@ -732,6 +733,20 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect(await dialog.getByRole('button', { name: 'Continue' }).count()).toBe(0)
     await dialog.getByRole('button', { name: 'Close' }).last().click()
     await page.getByRole('region', { name: 'Selected listings' }).waitFor({ state: 'detached' })
+  })
+
+  it('a bulk edit whose response was lost before the session ended continues after a sign-in, and changes nothing twice', async () => {
+    const { page, dialog, member, prices } = await openBulkEdit()
+    await loseResponse(page, '**/dashboard/api/listings/bulk', () =>
+      endSession(app.ctx, member.cookie.slice(member.cookie.indexOf('=') + 1)),
+    )
+    await dialog.getByRole('button', { name: 'Change prices' }).click()
+    await dialog.getByText('Your session has ended.').waitFor()
+    const [name, value] = (await app.member(member.accountId)).cookie.split('=') as [string, string]
+    await page.context().addCookies([{ name, value, url: app.address }])
+    await dialog.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('1,001 listings changed.').waitFor()
+    expect(await prices()).toEqual([[200, 1_001]])
   })
 
   it('a card is found in the catalog with its picture and listed', async () => {
