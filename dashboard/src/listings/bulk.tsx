@@ -147,15 +147,16 @@ function BulkDialog({
       progress: { changed: 0, failed: new Map(), waitingS: 0 },
       isDone: false,
     }
+    const begun = run.current
     stop.current = new AbortController()
     setIsRunning(true)
     try {
-      await editAll({ target, count }, run.current, stop.current.signal, setProgress)
+      await editAll({ target, count }, begun, stop.current.signal, setProgress)
     } catch (error) {
       // Nothing has been changed, so the input can be corrected.
-      if (run.current.calls === 0 && run.current.sentAt === null) run.current = undefined
-      if (run.current && error instanceof UnknownOutcomeError) {
-        run.current.isDone = true
+      if (begun.calls === 0 && begun.sentAt === null) run.current = undefined
+      if (error instanceof UnknownOutcomeError) {
+        begun.isDone = true
         void onDone()
         throw new Error(
           'The response to the last step was lost more than 23 hours ago: up to 1,000 of the remaining listings may be changed already. Check them before you change them again.',
@@ -164,12 +165,15 @@ function BulkDialog({
       if (!stop.current.signal.aborted) throw error
     } finally {
       setIsRunning(false)
-      if (!isOpen.current) void onDone()
+      if (!isOpen.current) {
+        void onDone()
+        if (!begun.isDone) notify(`${title}: ${doneIn(begun, count)}`, { isFailure: true })
+      }
     }
-    if (!run.current?.isDone) return
+    if (!begun.isDone) return
     await onDone()
-    if (run.current.progress.failed.size > 0) return
-    notify(`${plural(run.current.progress.changed, 'listing')} changed.`)
+    if (begun.progress.failed.size > 0) return
+    notify(`${plural(begun.progress.changed, 'listing')} changed.`)
     onClose()
   }
 
@@ -181,69 +185,76 @@ function BulkDialog({
   }
 
   return (
-    <Dialog title={title} onClose={close} isModalStrict>
-      <Form
-        label={title}
-        onSubmit={start}
-        actions={(isSaving) =>
-          isDone && !isSaving ? (
-            <Button look="primary" onPress={onClose}>
-              Close
-            </Button>
-          ) : (
-            <>
-              <Button
-                type="submit"
-                look={action === 'delete' ? 'danger' : 'primary'}
-                isPending={isSaving}
-              >
-                {isInterrupted ? 'Continue' : confirm}
+    <>
+      {/* Not in the dialog, because Stop loses nothing. */}
+      {(isRunning || isInterrupted) && (
+        <span hidden data-unsaved data-loss="The change of the listings would stop half-way." />
+      )}
+      <Dialog title={title} onClose={close} isModalStrict>
+        <Form
+          label={title}
+          onSubmit={start}
+          actions={(isSaving) =>
+            isDone && !isSaving ? (
+              <Button look="primary" onPress={onClose}>
+                Close
               </Button>
-              <Button slot="close">{isSaving ? 'Stop' : isInterrupted ? 'Close' : 'Cancel'}</Button>
-            </>
-          )
-        }
-      >
-        <p>
-          This concerns <strong>{plural(count, 'listing')}</strong>.
-          {action === 'delete' &&
-            ' They disappear permanently, with the reservations of buyers’ carts. Listings with an open order stay.'}
-          {action === 'show' && ' Listings without stock stay sold out.'}
-        </p>
-        {action === 'price' && (
-          <DecimalField
-            label="Change in percent"
-            name="percent"
-            defaultValue="-5"
-            isRequired
-            isReadOnly={run.current !== undefined}
-            help="−10 makes everything a tenth cheaper. Prices are rounded to a cent."
-          />
-        )}
-        {progress && (
-          <>
-            <Bar label="Progress" done={progress.changed + failed} total={count} />
-            {isRunning && progress.waitingS > 0 && (
-              <p role="status">Waiting {progress.waitingS} s for the service.</p>
-            )}
-          </>
-        )}
-        {isInterrupted && (
-          <p role="status">
-            {formatNumber((progress?.changed ?? 0) + failed)} of {plural(count, 'listing')} are
-            done. Continue with the rest: no listing is changed twice. If you close this instead,
-            the changes stay, and the selection is cleared.
+            ) : (
+              <>
+                <Button
+                  type="submit"
+                  look={action === 'delete' ? 'danger' : 'primary'}
+                  isPending={isSaving}
+                >
+                  {isInterrupted ? 'Continue' : confirm}
+                </Button>
+                <Button slot="close">
+                  {isSaving ? 'Stop' : isInterrupted ? 'Close' : 'Cancel'}
+                </Button>
+              </>
+            )
+          }
+        >
+          <p>
+            This concerns <strong>{plural(count, 'listing')}</strong>.
+            {action === 'delete' &&
+              ' They disappear permanently, with the reservations of buyers’ carts. Listings with an open order stay.'}
+            {action === 'show' && ' Listings without stock stay sold out.'}
           </p>
-        )}
-        {progress && failed > 0 && (
-          <FormErrors
-            messages={[...progress.failed].map(
-              ([message, count]) => `${plural(count, 'listing')}: ${message}`,
-            )}
-          />
-        )}
-      </Form>
-    </Dialog>
+          {action === 'price' && (
+            <DecimalField
+              label="Change in percent"
+              name="percent"
+              defaultValue="-5"
+              isRequired
+              isReadOnly={run.current !== undefined}
+              help="−10 makes everything a tenth cheaper. Prices are rounded to a cent."
+            />
+          )}
+          {progress && (
+            <>
+              <Bar label="Progress" done={progress.changed + failed} total={count} />
+              {isRunning && progress.waitingS > 0 && (
+                <p role="status">Waiting {progress.waitingS} s for the service.</p>
+              )}
+            </>
+          )}
+          {isInterrupted && (
+            <p role="status">
+              {doneIn(run.current!, count)} Continue with the rest: no listing is changed twice. If
+              you close this instead, the changes stay, and the selection is cleared.
+            </p>
+          )}
+          {progress && failed > 0 && (
+            <FormErrors
+              messages={[...progress.failed].map(
+                ([message, count]) => `${plural(count, 'listing')}: ${message}`,
+              )}
+            />
+          )}
+        </Form>
+      </Dialog>
+    </>
   )
 }
 
@@ -253,6 +264,13 @@ function changeOf(action: Asked['action'], data: FormData): Action {
   }
   if (action === 'delete') return { action }
   return { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
+}
+
+/** How far a bulk edit has come. */
+function doneIn({ progress, sentAt }: Run, count: number): string {
+  const done = formatNumber(progress.changed + failedIn(progress))
+  const unknown = sentAt === null ? '' : ' Up to 1,000 more may be changed already.'
+  return `${done} of ${plural(count, 'listing')} are done.${unknown}`
 }
 
 const failedIn = ({ failed }: Progress) => [...failed.values()].reduce((sum, n) => sum + n, 0)

@@ -14,7 +14,8 @@ const inputOf = (form: HTMLFormElement) =>
 
 /**
  * The parts of the page, or of an element, with input that is not saved: elements with `data-unsaved`, and forms. A form is
- * compared, because React Aria changes a checkbox without an event when its label is clicked.
+ * compared, because React Aria changes a checkbox without an event when its label is clicked. An element whose loss is
+ * another one than input names it in `data-loss`.
  */
 export const unsavedInput = (within: ParentNode = document) => [
   ...within.querySelectorAll('[data-unsaved]'),
@@ -44,10 +45,12 @@ export function askBeforeLeaving(): void {
 function isRefused(url: string | URL, isBack: boolean): boolean {
   const isOtherPage = new URL(url, location.href).pathname !== location.pathname
   // A dialog covers the links of the page, so the address changes because the dialog is closed.
-  const isLost = unsavedInput().some(
+  const lost = unsavedInput().find(
     (form) => isBack || (isOtherPage && !form.closest('[role="dialog"]')),
   )
-  return isLost && !window.confirm('Leave this page? What you have typed is not saved.')
+  if (!lost) return false
+  const loss = lost.getAttribute('data-loss') ?? 'What you have typed is not saved.'
+  return !window.confirm(`Leave this page? ${loss}`)
 }
 
 function askOnNavigate() {

@@ -742,11 +742,44 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     )
     await dialog.getByRole('button', { name: 'Change prices' }).click()
     await dialog.getByText('Your session has ended.').waitFor()
+    await dialog.getByText('0 of 1,001 listings are done. Up to 1,000 more may be').waitFor()
     const [name, value] = (await app.member(member.accountId)).cookie.split('=') as [string, string]
     await page.context().addCookies([{ name, value, url: app.address }])
     await dialog.getByRole('button', { name: 'Continue' }).click()
     await page.getByText('1,001 listings changed.').waitFor()
     expect(await prices()).toEqual([[200, 1_001]])
+  })
+
+  it('a page with a bulk edit that is not complete asks before Back, and then tells how many listings were changed', async () => {
+    const { page, dialog, prices } = await openBulkEdit()
+    const questions: string[] = []
+    let isLeft = false
+    page.on('dialog', (question) => {
+      questions.push(question.message())
+      return isLeft ? question.accept() : question.dismiss()
+    })
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/listings/bulk', async (route) => {
+      const response = await route.fetch()
+      await released
+      await route.fulfill({ response })
+    })
+    await dialog.getByRole('button', { name: 'Change prices' }).click()
+    await dialog.getByRole('button', { name: 'Stop' }).waitFor()
+    await page.evaluate('history.back()')
+    await expect.poll(() => questions).toHaveLength(1)
+    isLeft = true
+    await page.evaluate('history.back()')
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    expect(questions).toEqual(
+      Array(2).fill('Leave this page? The change of the listings would stop half-way.'),
+    )
+    release()
+    await page.getByText('1,000 of 1,001 listings are done.').waitFor()
+    expect(await prices()).toEqual([
+      [100, 1],
+      [200, 1_000],
+    ])
   })
 
   it('a card is found in the catalog with its picture and listed', async () => {
