@@ -1,22 +1,27 @@
 import { useSyncExternalStore } from 'react'
 import { inBatches } from '../../../sdk/src/csv.ts'
 import { queryClient } from '../query-client.ts'
-import { createListings, UnknownOutcomeError, untilWritten } from './api.ts'
+import { notify } from '../ui/toast.tsx'
+import { createListings, pause, UnknownOutcomeError, untilWritten } from './api.ts'
 import {
+  changeProgress,
   forgetImport,
   type ImportFile,
   type Progress,
   readImport,
   storeImport,
-  storeProgress,
 } from './import-store.ts'
 
 /**
  * Runs the import: chunk after chunk, at the pace of the write limit. Each chunk has a key of its own and is the same after
- * a reload, so the service lists it once, however often it is sent. The run goes on while other pages are open.
+ * a reload, so the service lists it once, however often it is sent. The run goes on while other pages are open. One tab
+ * sends, and the others show its progress; the stored progress tells all of them that one has paused or discarded it.
  */
 
 const CHUNK = 100
+
+/** Time between two looks at the progress of another tab. */
+const LOOK_MS = 1_000
 
 export type Run = {
   file: ImportFile
@@ -39,6 +44,11 @@ function show(next: Run | undefined): void {
   for (const listener of listeners) listener()
 }
 
+/** Changes what is shown of an import, unless it was discarded meanwhile. */
+function update(id: string, changes: Partial<Run>): void {
+  if (run?.file.id === id) show({ ...run, ...changes })
+}
+
 /** The import of this account; undefined if there is none. */
 export const useRun = () =>
   useSyncExternalStore(
@@ -49,63 +59,125 @@ export const useRun = () =>
     () => run,
   )
 
-/** Continues an import that a reload has interrupted. */
+/** Continues an import that a reload has interrupted, and shows that of another tab. */
 export async function resume(accountId: number): Promise<void> {
   if (run) return
   const stored = await readImport(accountId).catch(() => undefined)
   if (!stored || run) return
   const { file, progress } = stored
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
-  await start(accountId)
+  if (!progress.isPaused) await send(accountId)
 }
 
+/** Begins an import. Shows that of another tab instead if it has begun one meanwhile. */
 export async function begin(accountId: number, file: ImportFile): Promise<void> {
+  const stored = await readImport(accountId)
+  if (stored && stored.progress.next < chunksOf(stored.file).length) {
+    notify('Another import is not complete yet. Import this file after it.', { isFailure: true })
+    void resume(accountId)
+    return
+  }
   const progress: Progress = { next: 0, created: 0, failed: [], sentAt: null }
   await storeImport(accountId, file, progress)
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
-  void start(accountId)
+  void send(accountId)
 }
 
 const chunksOf = ({ items }: ImportFile) => inBatches(items, CHUNK, ({ item }) => item)
 
+/** Continues an import that has stopped. */
 export async function start(accountId: number): Promise<void> {
   if (run?.state !== 'stopped') return
-  stopper = new AbortController()
-  const { signal } = stopper
-  show({ ...run, state: 'running', error: undefined })
-  try {
-    while (run.progress.next < run.chunks.length) {
-      await sendNext(accountId, run, signal)
-      signal.throwIfAborted()
-    }
-    show({ ...run, state: 'done', waitingS: 0 })
-  } catch (error) {
-    const message = signal.aborted ? undefined : (error as Error).message
-    if (run) show({ ...run, state: 'stopped', waitingS: 0, error: message })
-  }
-  await queryClient.invalidateQueries({ queryKey: ['listings'] })
+  await change(accountId, run.file.id, (stored) => ({ ...stored, isPaused: false }))
+  await send(accountId)
 }
 
-export const stop = () => stopper?.abort()
+/** Pauses the import, also in the tab that sends it. */
+export async function stop(accountId: number): Promise<void> {
+  if (!run) return
+  try {
+    await change(accountId, run.file.id, (stored) => ({ ...stored, isPaused: true }))
+  } finally {
+    stopper?.abort()
+  }
+}
 
-/** Forgets the import. Rows that were listed stay. */
+/** Forgets the import, which ends it in all tabs. Rows that were listed stay. */
 export async function discard(accountId: number): Promise<void> {
-  stop()
+  stopper?.abort()
   if (run) await forgetImport(accountId, run.file.id)
   show(undefined)
 }
 
-async function sendNext(
+/** Changes the stored progress and shows it. An import that was discarded is no longer shown. */
+async function change(
   accountId: number,
-  { file: { id }, chunks, progress: before }: Run,
-  signal: AbortSignal,
-): Promise<void> {
-  const { next, sentAt } = before
-  const chunk = chunks[next]!
-  const keep = async (progress: Progress) => {
-    await storeProgress(accountId, id, progress)
-    if (run) show({ ...run, progress })
+  id: string,
+  work: (stored: Progress) => Progress,
+): Promise<Progress | undefined> {
+  const progress = await changeProgress(accountId, id, work)
+  if (progress) update(id, { progress })
+  else if (run?.file.id === id) show(undefined)
+  return progress
+}
+
+async function send(accountId: number): Promise<void> {
+  if (run?.state !== 'stopped') return
+  const {
+    file: { id },
+    chunks,
+  } = run
+  const stopping = new AbortController()
+  const { signal } = stopping
+  stopper = stopping
+  /** Rejects if a tab has paused or discarded the import. */
+  const keep = async (work: (stored: Progress) => Progress) => {
+    const progress = await change(accountId, id, work)
+    if (!progress || progress.isPaused) stopping.abort()
+    signal.throwIfAborted()
+    return progress!
   }
+  const look = () => keep((stored) => stored)
+  const sendRest = async () => {
+    let progress = await look()
+    while (progress.next < chunks.length) {
+      progress = await sendNext(id, chunks[progress.next]!, progress, keep, signal)
+    }
+  }
+  update(id, { state: 'running', error: undefined })
+  try {
+    while (!(await unlessElsewhere(accountId, sendRest))) {
+      await pause(LOOK_MS, signal)
+      await look()
+    }
+    update(id, { state: 'done', waitingS: 0 })
+  } catch (error) {
+    const message = signal.aborted ? undefined : (error as Error).message
+    update(id, { state: 'stopped', waitingS: 0, error: message })
+  }
+  await queryClient.invalidateQueries({ queryKey: ['listings'] })
+}
+
+/** Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. */
+async function unlessElsewhere(accountId: number, work: () => Promise<void>): Promise<boolean> {
+  if (!('locks' in navigator)) {
+    await work()
+    return true
+  }
+  const name = `cardstall-import-${accountId}`
+  return navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+    if (lock) await work()
+    return lock !== null
+  })
+}
+
+async function sendNext(
+  id: string,
+  chunk: ImportFile['items'],
+  { next, sentAt }: Progress,
+  keep: (work: (stored: Progress) => Progress) => Promise<Progress>,
+  signal: AbortSignal,
+): Promise<Progress> {
   const answer = await untilWritten(
     () =>
       createListings(
@@ -113,10 +185,18 @@ async function sendNext(
         `import-${id}-${next}`,
       ),
     sentAt,
-    // Before it is sent: a reload must find that it may have been listed.
-    (sentAt) => keep({ ...before, sentAt }),
+    async (sentAt) => {
+      // Before it is sent: a reload must find that it may have been listed. A chunk of a paused import is not sent.
+      const { next: stored } = await keep((stored) =>
+        stored.next === next && !(stored.isPaused && sentAt !== null)
+          ? { ...stored, sentAt }
+          : stored,
+      )
+      // Without locks, several tabs may send.
+      if (stored !== next) throw new Error('The import goes on in another tab.')
+    },
     signal,
-    (waitingS) => run && run.waitingS !== waitingS && show({ ...run, waitingS }),
+    (waitingS) => update(id, { waitingS }),
   ).catch((error) => {
     if (error instanceof UnknownOutcomeError) return undefined
     throw error
@@ -134,10 +214,15 @@ async function sendNext(
         position,
         reason: 'Unknown: it may be listed already. Check it before you import it again.',
       }))
-  await keep({
-    next: next + 1,
-    created: before.created + (answer?.created ?? 0),
-    failed: [...before.failed, ...failed],
-    sentAt: null,
-  })
+  return keep((stored) =>
+    stored.next === next
+      ? {
+          ...stored,
+          next: next + 1,
+          created: stored.created + (answer?.created ?? 0),
+          failed: [...stored.failed, ...failed],
+          sentAt: null,
+        }
+      : stored,
+  )
 }

@@ -25,6 +25,8 @@ export type Progress = {
   failed: Failure[]
   /** When the next chunk was sent first (Unix milliseconds); null if it was not sent yet. */
   sentAt: number | null
+  /** No tab goes on until the member continues the import. */
+  isPaused?: boolean
 }
 
 const STORE = 'import'
@@ -63,15 +65,17 @@ async function within<T>(
 }
 
 export const readImport = (accountId: number) =>
-  within(accountId, 'readonly', async (store) => {
+  within(accountId, 'readwrite', async (store) => {
     const file = await settled<ImportFile | undefined>(store.get('file'))
     if (!file) return undefined
+    const name = progressOf(file.id)
     const [progress, former] = await Promise.all([
-      settled<Progress | undefined>(store.get(progressOf(file.id))),
+      settled<Progress | undefined>(store.get(name)),
       // An earlier version of this page stored it under this name.
       settled<Progress | undefined>(store.get('progress')),
     ])
     const found = progress ?? former
+    if (!progress && former) await settled(store.put(former, name))
     return found && { file: withNumbers(file), progress: found }
   })
 
@@ -95,8 +99,18 @@ export const storeImport = (accountId: number, file: ImportFile, progress: Progr
     ])
   })
 
-export const storeProgress = (accountId: number, id: string, progress: Progress) =>
-  within(accountId, 'readwrite', (store) => settled(store.put(progress, progressOf(id))))
+/** Changes the progress of a file, and returns it; undefined if another tab has discarded the import. */
+export const changeProgress = (
+  accountId: number,
+  id: string,
+  change: (progress: Progress) => Progress,
+) =>
+  within(accountId, 'readwrite', async (store) => {
+    const before = await settled<Progress | undefined>(store.get(progressOf(id)))
+    const progress = before && change(before)
+    if (progress !== before) await settled(store.put(progress, progressOf(id)))
+    return progress
+  })
 
 export const forgetImport = (accountId: number, id: string) =>
   within(accountId, 'readwrite', async (store) => {

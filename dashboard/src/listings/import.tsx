@@ -394,7 +394,7 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
         </>
       )}
       <div className="form-actions">
-        {state === 'running' && <Button onPress={stop}>Pause</Button>}
+        {state === 'running' && <Button onPress={() => stop(accountId)}>Pause</Button>}
         {state === 'stopped' && (
           <Button look="primary" onPress={() => start(accountId)}>
             Continue

@@ -993,6 +993,23 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await search.getByText(message).waitFor()
   })
 
+  /** Opens the page Import in two tabs of one profile, and holds their chunks until `release` is called. */
+  const openTwoTabs = async () => {
+    const { seller, member } = await openShop()
+    const first = await app.open('/dashboard/listings/import', { member })
+    const second = await first.context().newPage()
+    await second.goto(`${app.address}/dashboard/listings/import`)
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    let chunks = 0
+    await first.context().route('**/dashboard/api/listings', async (route) => {
+      if (route.request().method() === 'POST') {
+        chunks++
+        await released
+      }
+      await route.continue()
+    })
+    return { seller, first, second, release, chunks: () => chunks }
+  }
   const startImport = async (page: Page, rows: number) => {
     await chooseFile(page, csvOf(rows))
     await page.getByRole('button', { name: /^List / }).click()
@@ -1000,37 +1017,61 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
   }
   const totalOf = async (seller: Client) => (await seller.get('/v1/listings')).body.meta.total
 
-  it('an import that goes on in another tab does not change the progress of the next one', async () => {
-    const { seller, member } = await openShop()
-    const former = await app.open('/dashboard/listings/import', { member })
-    const next = await former.context().newPage()
-    /** Holds the chunks of a tab until it is called. */
-    const holdChunks = async (page: Page) => {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      await page.route('**/dashboard/api/listings', async (route) => {
-        if (route.request().method() === 'POST') await promise
-        await route.continue()
-      })
-      return resolve
-    }
-    const releaseFormer = await holdChunks(former)
-    await chooseFile(former, csvOf(1))
-    await former.getByRole('button', { name: 'List 1 row' }).click()
-    await former.getByRole('button', { name: 'Pause' }).waitFor()
+  it('an import that is discarded in another tab ends, and does not change the progress of the next one', async () => {
+    const { seller, first, second, release } = await openTwoTabs()
+    await startImport(first, 150)
+    await second.reload()
+    await second.getByRole('button', { name: 'Pause' }).click()
+    await second.getByRole('button', { name: 'Discard the rest' }).click()
+    await startImport(second, 50)
+    release()
+    await first.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await second.getByText('50 rows listed.').waitFor()
+    await second.reload()
+    await second.getByText('50 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
+  })
 
-    await next.goto(`${app.address}/dashboard/listings/import`)
-    await next.getByRole('heading', { name: 'The import is complete' }).waitFor()
-    await next.getByRole('button', { name: 'Import another file' }).click()
-    await holdChunks(next)
-    await chooseFile(next, csvOf(150))
-    await next.getByRole('button', { name: 'List 150 rows' }).click()
-    await next.getByRole('button', { name: 'Pause' }).waitFor()
-    releaseFormer()
-    await former.getByRole('heading', { name: 'The import is complete' }).waitFor()
-    await next.unrouteAll({ behavior: 'ignoreErrors' })
-    await next.reload()
-    await next.getByText('150 rows listed.').waitFor()
-    expect((await seller.get('/v1/listings')).body.meta.total).toBe(151)
+  it.each([
+    ['with', 1],
+    ['without', 2],
+  ])(
+    'a pause in one tab stops an import in all tabs until one continues it, in a browser %s locks',
+    async (locks, senders) => {
+      const { seller, first, second, release, chunks } = await openTwoTabs()
+      if (locks === 'without') {
+        await first.context().addInitScript('delete Navigator.prototype.locks')
+        await first.reload()
+      }
+      await startImport(first, 150)
+      await second.reload()
+      await second.getByRole('button', { name: 'Pause' }).waitFor()
+      await expect.poll(chunks).toBe(senders)
+      await second.getByRole('button', { name: 'Pause' }).click()
+      if (locks === 'with') await second.getByRole('button', { name: 'Continue' }).waitFor()
+      release()
+      for (const page of [first, second]) {
+        await page.getByRole('button', { name: 'Continue' }).waitFor()
+      }
+      await first.getByText('100 rows listed.').waitFor()
+      await second.reload()
+      await second.getByText('100 rows listed.').waitFor()
+      expect(chunks()).toBe(senders)
+      await second.getByRole('button', { name: 'Continue' }).click()
+      await second.getByText('150 rows listed.').waitFor()
+      expect(await totalOf(seller)).toBe(150)
+    },
+  )
+
+  it('a tab that is about to begin an import shows that of another tab instead', async () => {
+    const { seller, first, second, release } = await openTwoTabs()
+    await startImport(first, 150)
+    await startImport(second, 1)
+    await second.getByText('0 of 150').waitFor()
+    release()
+    await first.getByText('150 rows listed.').waitFor()
+    await second.getByText('150 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
   })
 
   it('a row whose response was lost is not listed again when its idempotency key has expired', async () => {
