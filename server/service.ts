@@ -85,7 +85,7 @@ export async function openService(
   })
   closers.push(() => signals.close())
   const { signal } = signals
-  const clock = await startClock({ db: sql, begin, signal }, signals, log)
+  const clock = await startClock({ db: sql, begin, signal, config }, signals, log)
   const catalog = await openCatalog({
     begin,
     signals,

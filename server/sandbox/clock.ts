@@ -4,6 +4,7 @@ import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import { type ApiError, validationError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { StartError } from '../start-error.ts'
 import { realTime } from '../time/real-time.ts'
 
 /**
@@ -23,9 +24,13 @@ export type Clock = {
 /** Maximum offset: later dates would exceed the formats of the API and the database. */
 export const MAX_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
 
-/** Starts a clock that follows the offset in the database. It signals `time` when it has moved. */
+/**
+ * Starts a clock that follows the offset in the database. It signals `time` when it has moved.
+ *
+ * @throws StartError outside the sandbox if a sandbox has moved it
+ */
 export async function startClock(
-  ctx: Pick<Context, 'db' | 'begin' | 'signal'>,
+  ctx: Pick<Context, 'db' | 'begin' | 'signal' | 'config'>,
   signals: Pick<Signals, 'on'>,
   log: Log,
 ): Promise<Clock> {
@@ -46,6 +51,11 @@ export async function startClock(
   })
   // Subscribed before: another process may move the clock during the query.
   setAhead(await advancedSeconds(ctx.db))
+  if (aheadMs > 0 && !ctx.config.sandbox) {
+    throw new StartError(
+      'The test clock of this database was moved in a sandbox, so its records have dates in the future. Use another database or, if you accept such records, run: update clock set advanced_seconds = 0',
+    )
+  }
 
   return {
     now,

@@ -222,6 +222,28 @@ it('rows beyond the ids of the current partition are stored in the last one, whi
   expect(await filled()).toEqual({})
 })
 
+it('after a restore, the SQL of docs/operating.md gives no number again, and partitions begin as before', async () => {
+  const own = await startTestApp({ settings: NO_LIMITS })
+  const merchant = await own.seller()
+  await subscribe(merchant, HOOK)
+  const send = async () => {
+    await sendSampleEvent(own, merchant.accountId)
+    const [delivery] = await deliveriesIn(own)
+    return delivery!.id as number
+  }
+  const before = await send()
+  const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+  const [, sql] = /### After a restore.*?```sql\n(.*?)```/s.exec(guide)!
+  await own.ctx.db.unsafe(sql!)
+  expect(await send()).toBeGreaterThan(before + 1_000_000)
+  const known = await partitions(own.ctx)
+  await advance(own.operator, 7 * DAY)
+  await beginPartitions(own.ctx)
+  expect((await partitions(own.ctx)).length).toBe(known.length + 2)
+  expect(await send()).toBeGreaterThan(before + 1_000_000)
+  expect(Object.keys(await filled(own.ctx))).toHaveLength(4)
+})
+
 it('writers go on after a crash before any commit of the job, and after its next run partitions begin', async () => {
   for (const crashAt of [1, 2, 3]) {
     const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)

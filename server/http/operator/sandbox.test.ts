@@ -100,6 +100,15 @@ describe('the sandbox’s clock', () => {
   })
 })
 
+it('a service outside the sandbox does not start on a database whose test clock was moved', async () => {
+  const sandbox = await startTestApp()
+  const goLive = () =>
+    startTestApp({ databaseUrl: sandbox.databaseUrl, settings: { SANDBOX: 'false' } })
+  await goLive()
+  await sandbox.operator.post(CLOCK, { payload: { advance_seconds: 1 } })
+  await expect(goLive()).rejects.toThrow('The test clock of this database was moved in a sandbox')
+})
+
 describe('sandbox e-mail', () => {
   const saleMail = (number: number) => ({
     to: `kanto-${number}@shops.example`,
