@@ -1,5 +1,5 @@
 import { type List, listOf, type Page } from './list.ts'
-import { type Options, type Received, requestData, sleep, type Transport } from './transport.ts'
+import { type Options, requestData, sleep, type Transport, writeOnce } from './transport.ts'
 import type {
   BulkCreateResult,
   ChangeListingBody,
@@ -26,7 +26,7 @@ export const listings = (send: Transport) => ({
 
   /** Lists 1 to 100 items. Each succeeds or fails on its own. */
   async create(items: ListingItem[], options: Options = {}): Promise<BulkCreateResult> {
-    return (await createBatch(send, items, options)).body
+    return (await writeOnce<BulkCreateResult>(send, '/listings', items, options)).body
   },
 
   /**
@@ -41,15 +41,10 @@ export const listings = (send: Transport) => ({
       ...options
     }: Options & { onProgress?: (progress: Progress) => void } = {},
   ): AsyncGenerator<BulkResult, void, undefined> {
-    const total = Array.isArray(items) ? items.length : undefined
-    const progress: Progress = {
-      sent: 0,
-      created: 0,
-      failed: 0,
-      ...(total !== undefined && { total }),
-    }
+    const progress: Progress = { sent: 0, created: 0, failed: 0 }
+    if (Array.isArray(items)) progress.total = items.length
     for await (const batch of batchesOf(items)) {
-      const { body, headers } = await createBatch(send, batch, {
+      const { body, headers } = await writeOnce<BulkCreateResult>(send, '/listings', batch, {
         ...options,
         idempotencyKey: `${idempotencyKey}-${progress.sent}`,
       })
@@ -58,7 +53,7 @@ export const listings = (send: Transport) => ({
       progress.created += body.created
       progress.failed += body.failed
       onProgress?.({ ...progress })
-      const isLast = batch.length < MAX_ITEMS || progress.sent === total
+      const isLast = batch.length < MAX_ITEMS || progress.sent === progress.total
       if (!isLast) await limitLeft(headers, options.signal)
     }
   },
@@ -107,18 +102,6 @@ export const listings = (send: Transport) => ({
     }
   },
 })
-
-const createBatch = (
-  send: Transport,
-  items: ListingItem[],
-  options: Options,
-): Promise<Received<BulkCreateResult>> =>
-  send<BulkCreateResult>('POST', '/listings', {
-    ...options,
-    idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
-    body: { items },
-    retry: 'safe',
-  })
 
 async function* batchesOf<T>(items: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T[]> {
   let batch: T[] = []

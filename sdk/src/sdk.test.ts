@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startTestApp, type TestApp } from '../../server/test/app.ts'
 import { CARDS } from '../../server/test/catalog-fixture.ts'
 import { cardItem, NO_LIMITS, productItem } from '../../server/test/fixtures/listings.ts'
@@ -646,6 +646,28 @@ describe('retries', () => {
       expect(keys).toEqual([expect.stringMatching(/^\S{36}$/), keys[0]])
     }
     expect((await client.tools.listings.get(id!)).quantity).toBe(6)
+  })
+
+  it('a write whose response was lost is not repeated after the computer has slept: the service has forgotten its key', async () => {
+    const [id] = await listed()
+    const total = async () => (await client.listings.list()).meta.total
+    const before = await total()
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const sleepForADay = () => vi.setSystemTime(Date.now() + 25 * 60 * 60 * 1000)
+    for (const call of [
+      (c: Cardstall) => c.listings.create([card()]),
+      (c: Cardstall) => c.tools.listings.changeMany([{ id: id!, quantity_delta: 1 }]),
+    ]) {
+      const { client: asleep } = scripted(['lost response'], { onRequest: sleepForADay })
+      await expect(call(asleep)).rejects.toThrow(ConnectionError)
+    }
+    expect([await total(), (await client.tools.listings.get(id!)).quantity]).toEqual([
+      before + 1,
+      6,
+    ])
+    const { client: reader } = scripted(['lost response'], { onRequest: sleepForADay })
+    await expect(reader.me()).resolves.toBeDefined()
   })
 
   it('a deletion whose response is lost succeeds, and a deletion of an unknown listing fails', async () => {

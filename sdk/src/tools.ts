@@ -1,7 +1,14 @@
 import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
 import { type List, listOf } from './list.ts'
 import { labelRequest } from './orders.ts'
-import { type Options, type Request, requestData, sleep, type Transport } from './transport.ts'
+import {
+  type Options,
+  type Request,
+  requestData,
+  sleep,
+  type Transport,
+  writeOnce,
+} from './transport.ts'
 import type {
   AnswerDisputeBody,
   ApiKey,
@@ -60,26 +67,19 @@ export function tools(transport: Transport) {
     transport(method, path, { ...request, api: 'tools/v1' })
   const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
     listOf<T>(send, path, query, options)
-  const changes = async (
+  const dataOf = <T>(method: string, path: string, request: Request) =>
+    requestData<T>(send, method, path, request)
+  const bodyOf = async <T>(method: string, path: string, request: Request): Promise<T> =>
+    (await send<T>(method, path, request)).body
+  const changes = (
     query: { cursor?: string | undefined; wait?: number | undefined } = {},
     options: Options = {},
   ): Promise<ChangesPage> => {
     const timeoutMs = options.timeoutMs ?? (query.wait ? (query.wait + 30) * 1000 : undefined)
-    const request = { ...options, timeoutMs, query }
-    return (await send<ChangesPage>('GET', '/changes', request)).body
+    return bodyOf<ChangesPage>('GET', '/changes', { ...options, timeoutMs, query })
   }
-  const dataOf = <T>(method: string, path: string, request: Request) =>
-    requestData<T>(send, method, path, request)
-  /** A write that can be repeated, because it carries an `Idempotency-Key`. */
-  const writeOnce = async <T>(path: string, items: unknown[], options: Options): Promise<T> => {
-    const request: Request = {
-      ...options,
-      idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
-      body: { items },
-      retry: 'safe',
-    }
-    return (await send<T>('POST', path, request)).body
-  }
+  const writeItems = async <T>(path: string, items: unknown[], options: Options): Promise<T> =>
+    (await writeOnce<T>(send, path, items, options)).body
 
   return {
     listings: {
@@ -91,7 +91,7 @@ export function tools(transport: Transport) {
 
       /** Lists 1 to 100 items, each with an optional reference. */
       create: (items: OwnListingItem[], options: Options = {}) =>
-        writeOnce<BulkCreateResult>('/listings', items, options),
+        writeItems<BulkCreateResult>('/listings', items, options),
 
       /** Checks 1 to 500 items as `create` would, and lists nothing. */
       check: (items: OwnListingItem[], options: Options = {}) =>
@@ -103,11 +103,11 @@ export function tools(transport: Transport) {
 
       /** Changes 1 to 1,000 listings. Each succeeds or fails on its own. */
       changeMany: (items: ListingChange[], options: Options = {}) =>
-        writeOnce<ListingChangesResult>('/listings/changes', items, options),
+        writeItems<ListingChangesResult>('/listings/changes', items, options),
 
       /** Deletes 1 to 1,000 listings. Each succeeds or fails on its own. */
       deleteMany: (items: ListingTarget[], options: Options = {}) =>
-        writeOnce<ListingDeletionsResult>('/listings/deletions', items, options),
+        writeItems<ListingDeletionsResult>('/listings/deletions', items, options),
     },
 
     orders: {
@@ -119,16 +119,12 @@ export function tools(transport: Transport) {
         dataOf<OwnOrder>('POST', `/orders/${id}/cancel`, { ...options, body: cancellation }),
 
       /** A page of the pick list and the packing slips. */
-      async packing(query: GetPackingQuery = {}, options: Options = {}): Promise<PackingPage> {
-        const request = { ...options, query }
-        return (await send<PackingPage>('GET', '/orders/packing', request)).body
-      },
+      packing: (query: GetPackingQuery = {}, options: Options = {}) =>
+        bodyOf<PackingPage>('GET', '/orders/packing', { ...options, query }),
 
       /** The same as a page to print. */
-      async packingPage(query: GetPackingQuery = {}, options: Options = {}): Promise<string> {
-        const request = { ...options, query, accept: 'text/html' }
-        return (await send<string>('GET', '/orders/packing', request)).body
-      },
+      packingPage: (query: GetPackingQuery = {}, options: Options = {}) =>
+        bodyOf<string>('GET', '/orders/packing', { ...options, query, accept: 'text/html' }),
     },
 
     labels: {
@@ -187,11 +183,11 @@ export function tools(transport: Transport) {
       get: (month: string, options: Options = {}) =>
         dataOf<Statement>('GET', `/statements/${encodeURIComponent(month)}`, options),
 
-      async csv(month: string, options: Options = {}): Promise<string> {
-        const path = `/statements/${encodeURIComponent(month)}`
-        const request = { ...options, accept: 'text/csv' }
-        return (await send<string>('GET', path, request)).body
-      },
+      csv: (month: string, options: Options = {}) =>
+        bodyOf<string>('GET', `/statements/${encodeURIComponent(month)}`, {
+          ...options,
+          accept: 'text/csv',
+        }),
     },
 
     deliveries: {
@@ -264,9 +260,8 @@ export function tools(transport: Transport) {
 
     key: {
       /** Creates a key. The client must have the access token of a device login as its key, which then ends. */
-      async create(input: CreateOwnKeyBody, options: Options = {}): Promise<NewOwnKey> {
-        return (await send<NewOwnKey>('POST', '/key', { ...options, body: input })).body
-      },
+      create: (input: CreateOwnKeyBody, options: Options = {}) =>
+        bodyOf<NewOwnKey>('POST', '/key', { ...options, body: input }),
 
       /** Revokes the client's own key. */
       async revoke(options: Options = {}): Promise<void> {

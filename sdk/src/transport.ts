@@ -73,6 +73,11 @@ const MAX_BACKOFF_S = 8
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** A longer Retry-After is an error of the call. */
 const MAX_RETRY_AFTER_S = 60
+/**
+ * A write whose outcome is unknown is not repeated later, such as after the computer has slept: the service forgets its
+ * key after 24 hours, and the record may have changed meanwhile.
+ */
+const MAX_REPEAT_MS = 30 * 60 * 1000
 
 /** @throws TypeError if the key or the address is missing or malformed; the message does not contain the key */
 export function openTransport(options: ClientOptions): Transport {
@@ -94,6 +99,7 @@ export function openTransport(options: ClientOptions): Transport {
     const url = `${service}/${request.api ?? 'v1'}${path}${queryText(request.query)}`
     const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
     const retry = request.retry ?? (/^(GET|HEAD|DELETE)$/.test(method) ? 'safe' : 'unsent')
+    const firstAt = Date.now()
     let mayBeDone = false
     for (let attempt = 1; ; attempt++) {
       try {
@@ -108,6 +114,7 @@ export function openTransport(options: ClientOptions): Transport {
         const { retryAfter = backoffS(attempt) } = error as CardstallError
         if (retryAfter > MAX_RETRY_AFTER_S) throw error
         await sleep(retryAfter * 1000, request.signal)
+        if (mayBeDone && request.retry && Date.now() - firstAt > MAX_REPEAT_MS) throw error
       }
     }
   }
@@ -260,6 +267,20 @@ export const requestData = async <T>(
   path: string,
   request?: Request,
 ): Promise<T> => (await send<{ data: T }>(method, path, request)).body.data
+
+/** Sends items in a write that can be repeated, because it carries an `Idempotency-Key`. */
+export const writeOnce = <T>(
+  send: Transport,
+  path: string,
+  items: unknown[],
+  options: Options,
+): Promise<Received<T>> =>
+  send<T>('POST', path, {
+    ...options,
+    idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+    body: { items },
+    retry: 'safe',
+  })
 
 /** Calls a function of the program. Its error is not one of the request, which succeeded or may have taken effect. */
 export function notify<T>(callback: ((event: T) => void) | undefined, event: T): void {
