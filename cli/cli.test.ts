@@ -830,6 +830,27 @@ describe('listings', () => {
     expect(await succeed('listings import early.csv --yes', { env })).toBe('2\t2\t0\n')
   })
 
+  it('rows that the write limit has refused count as not sent, also if the import is interrupted while it waits', async () => {
+    const shop = await app.seller()
+    let isLimited = true
+    let refusals = 0
+    const address = await startProxy((request, response) => {
+      if (!isLimited || request.url !== '/tools/v1/listings') return
+      refusals++
+      response.writeHead(429, { 'content-type': 'application/json', 'retry-after': '60' })
+      return response.end('{"error":{"type":"rate_limited","message":"Wait."}}')
+    })
+    const env = { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address }
+    const readJournal = async () => JSON.parse(await readFile(file('waits.csv.import'), 'utf8'))
+    await writeFile(file('waits.csv'), csvOf(2))
+    const { child, ended } = start(['listings', 'import', 'waits.csv', '--yes'], { env })
+    await until('the refusal is noted', async () => refusals > 0 && !(await readJournal()).sentAt)
+    child.kill('SIGINT')
+    expect((await ended).code).toBe(130)
+    isLimited = false
+    expect(await succeed('listings import waits.csv --yes', { env })).toBe('2\t2\t0\n')
+  })
+
   it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {
     const rows = [`${CARD},XX,EN,1,1,taken`, ',NM,EN,1,1,', `${CARD},NM,EN,free,1,`]
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')

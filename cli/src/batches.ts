@@ -1,6 +1,8 @@
 import { hash, randomUUID } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
+import type { Options } from '@cardstall/sdk'
 import { inBatches } from '../../sdk/src/csv.ts'
+import { mayRetry } from '../../sdk/src/transport.ts'
 import { replaceFile } from './files.ts'
 import { adviseAfterInterruption } from './interruption.ts'
 import { CommandError } from './session.ts'
@@ -19,12 +21,14 @@ export type Journal = {
   /** Rows of `rows` that are finished, as whole batches. */
   done: number
   failed: Failure[]
-  /** Unix milliseconds at which the next batch was first sent; it may have taken effect. */
+  /** Unix milliseconds at which the next batch was first sent; absent as long as it can't have taken effect. */
   sentAt?: number
 }
 
 /** The service forgets the keys of requests after 24 hours: a batch sent again after that could take effect twice. */
 const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
+const MAX_RETRIES = 2
+const MAX_WAIT_S = 60
 
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
@@ -100,7 +104,7 @@ export async function sendBatches(
     size: number
     /** The item that `send` sends for a row, to measure it. */
     itemOf: (row: number) => unknown
-    send: (rows: number[], key: string) => Promise<Failure[]>
+    send: (rows: number[], options: Options) => Promise<Failure[]>
     unknown: string
     progress: (rows: number) => void
     /** Keeps the result. If it fails, the next run continues here. */
@@ -109,23 +113,26 @@ export async function sendBatches(
 ): Promise<Failure[]> {
   adviseAfterInterruption('Interrupted. Run the same command again to continue.')
   for (const rows of inBatches(journal.rows.slice(journal.done), size, itemOf)) {
-    const isRepeated = journal.sentAt !== undefined
-    const isForgotten = isRepeated && Date.now() - journal.sentAt! > MAX_REPEAT_MS
-    journal.sentAt ??= Date.now()
-    // Before it is sent: its key and its time must survive an interruption.
-    await replaceFile(file, JSON.stringify(journal))
-    const sendRows = () =>
-      send(rows, `${journal.key}-${journal.done}`).catch(async (error) => {
-        // The account or its key may not do this yet: the batch had no effect, and can be sent at any time.
-        if (!isRepeated && (error.status === 401 || error.status === 403)) {
-          delete journal.sentAt
+    const isForgotten = journal.sentAt !== undefined && Date.now() - journal.sentAt > MAX_REPEAT_MS
+    const attempt = async () => {
+      const { sentAt } = journal
+      journal.sentAt ??= Date.now()
+      // Before it is sent: its key and its time must survive an interruption.
+      await replaceFile(file, JSON.stringify(journal))
+      const idempotencyKey = `${journal.key}-${journal.done}`
+      // Without the client's own retries: the journal must have the outcome of each attempt.
+      return send(rows, { idempotencyKey, maxRetries: 0 }).catch(async (error) => {
+        if (isWithoutEffect(error)) {
+          // An earlier attempt may have had one.
+          journal.sentAt = sentAt
           await replaceFile(file, JSON.stringify(journal))
         }
         throw error
       })
+    }
     const failed = isForgotten
       ? rows.map((row): Failure => [row, [unknown]])
-      : await atThePaceOfTheLimit(sendRows)
+      : await atThePaceOfTheLimit(attempt, MAX_RETRIES)
     journal.failed.push(...failed)
     journal.done += rows.length
     delete journal.sentAt
@@ -141,15 +148,25 @@ export async function sendBatches(
   return journal.failed
 }
 
-/** Sends a batch again until the write limit leaves room: its window is a minute. */
-export async function atThePaceOfTheLimit<T>(send: () => Promise<T>): Promise<T> {
-  for (;;) {
+/** The service has refused the request, or none of it was sent. */
+function isWithoutEffect(error: { status?: number }): boolean {
+  const { status = 0 } = error
+  return mayRetry(error, 'unsent') || (status >= 400 && status < 500)
+}
+
+/**
+ * Sends a batch again until the write limit leaves room: its window is a minute.
+ *
+ * @param retries after failures that another attempt may overcome
+ */
+export async function atThePaceOfTheLimit<T>(send: () => Promise<T>, retries = 0): Promise<T> {
+  for (let left = retries; ; ) {
     try {
       return await send()
     } catch (error) {
-      const { status, retryAfter } = error as { status?: number; retryAfter?: number }
-      if (status !== 429) throw error
-      await new Promise((resolve) => setTimeout(resolve, (retryAfter ?? 1) * 1000))
+      const { status, retryAfter = 1 } = error as { status?: number; retryAfter?: number }
+      if (status !== 429 && (!mayRetry(error, 'safe') || left-- === 0)) throw error
+      await new Promise((resolve) => setTimeout(resolve, Math.min(retryAfter, MAX_WAIT_S) * 1000))
     }
   }
 }

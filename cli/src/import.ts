@@ -283,9 +283,9 @@ function list(
   return sendBatches(path, journal, {
     size: BATCH_SIZE,
     itemOf: (row) => rows[row]!.item,
-    send: async (batch, idempotencyKey) => {
+    send: async (batch, options) => {
       const items = batch.map((row) => rows[row]!.item as unknown as OwnListingItem)
-      const { results } = await client.tools.listings.create(items, { idempotencyKey })
+      const { results } = await client.tools.listings.create(items, options)
       return results.flatMap((result) =>
         result.status === 'failed' ? failureOf(batch[result.index]!, result) : [],
       )

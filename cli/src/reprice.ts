@@ -88,9 +88,9 @@ export function repriceCommand(listings: Command): void {
       const failed = await sendBatches(file, journal, {
         size: BATCH_SIZE,
         itemOf: (row) => all[row]!.change,
-        send: async (rows, idempotencyKey) => {
+        send: async (rows, options) => {
           const batch = rows.map((row) => all[row]!.change)
-          const { results } = await client.tools.listings.changeMany(batch, { idempotencyKey })
+          const { results } = await client.tools.listings.changeMany(batch, options)
           return results.flatMap((result): Failure[] =>
             result.status === 'failed' ? [[rows[result.index]!, messagesOf(result.errors)]] : [],
           )

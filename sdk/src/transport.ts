@@ -210,7 +210,8 @@ function retryAfterOf(headers: Headers): number | undefined {
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
 
-function mayRetry(error: unknown, retry: Retry): boolean {
+/** Whether another attempt may succeed, and may be made. */
+export function mayRetry(error: unknown, retry: Retry): boolean {
   if (error instanceof ConnectionError) {
     return retry === 'safe' || (retry === 'unsent' && UNSENT_CODES.has(codeOf(error.cause) ?? ''))
   }
