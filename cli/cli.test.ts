@@ -12,7 +12,13 @@ import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { mismatchesOf } from '../server/test/described-responses.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
-import { cardItem, items, list, NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import {
+  cardItem,
+  createListings,
+  items,
+  list,
+  NO_LIMITS,
+} from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
 import {
@@ -128,6 +134,19 @@ const FAST_CLOCK = `data:text/javascript,${encodeURIComponent(`
   const { setTimeout } = timers
   timers.setTimeout = (ms, ...others) => setTimeout(ms / 100, ...others)
   syncBuiltinESMExports()
+`)}`
+
+/** Moves the clock of a program by 25 hours after each request whose response is lost. */
+const SLEEP_AFTER_A_LOST_RESPONSE = `data:text/javascript,${encodeURIComponent(`
+  const { now } = Date
+  let sleptMs = 0
+  Date.now = () => now() + sleptMs
+  const { fetch } = globalThis
+  globalThis.fetch = (...request) =>
+    fetch(...request).catch((error) => {
+      sleptMs += 25 * 60 * 60 * 1000
+      throw error
+    })
 `)}`
 
 /** Resolves when the member has allowed the login that runs. */
@@ -849,6 +868,31 @@ describe('listings', () => {
     expect((await ended).code).toBe(130)
     isLimited = false
     expect(await succeed('listings import waits.csv --yes', { env })).toBe('2\t2\t0\n')
+  })
+
+  it('rows whose response was lost before the computer slept for a day are not sent again, and count as failed', async () => {
+    const shop = await app.seller()
+    let sent = 0
+    const address = await startProxy((request, response) => {
+      if (request.url !== '/tools/v1/listings' || ++sent > 1) return
+      return text(request)
+        .then((body) => createListings(shop, JSON.parse(body).items))
+        .then(() => response.destroy())
+    })
+    const env = {
+      CARDSTALL_KEY: shop.key,
+      CARDSTALL_URL: address,
+      NODE_OPTIONS: `--import ${SLEEP_AFTER_A_LOST_RESPONSE}`,
+    }
+    await writeFile(file('slept.csv'), csvOf(2))
+    const { code, stdout, stderr } = await run('listings import slept.csv --yes --json', { env })
+    expect([code, sent], stderr).toEqual([1, 1])
+    const messages = [expect.stringContaining('It may be listed already')]
+    expect(JSON.parse(stdout)[0]).toMatchObject({
+      created: 0,
+      failures: [{ messages }, { messages }],
+    })
+    expect((await shop.get('/v1/listings')).body.meta.total).toBe(2)
   })
 
   it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {

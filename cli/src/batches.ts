@@ -113,10 +113,11 @@ export async function sendBatches(
 ): Promise<Failure[]> {
   adviseAfterInterruption('Interrupted. Run the same command again to continue.')
   for (const rows of inBatches(journal.rows.slice(journal.done), size, itemOf)) {
-    const isForgotten = journal.sentAt !== undefined && Date.now() - journal.sentAt > MAX_REPEAT_MS
-    const attempt = async () => {
+    const attempt = async (): Promise<Failure[]> => {
       const { sentAt } = journal
       journal.sentAt ??= Date.now()
+      // Before each attempt: the computer may have slept since the last one.
+      if (Date.now() - journal.sentAt > MAX_REPEAT_MS) return rows.map((row) => [row, [unknown]])
       // Before it is sent: its key and its time must survive an interruption.
       await replaceFile(file, JSON.stringify(journal))
       const idempotencyKey = `${journal.key}-${journal.done}`
@@ -130,9 +131,7 @@ export async function sendBatches(
         throw error
       })
     }
-    const failed = isForgotten
-      ? rows.map((row): Failure => [row, [unknown]])
-      : await atThePaceOfTheLimit(attempt, MAX_RETRIES)
+    const failed = await atThePaceOfTheLimit(attempt, MAX_RETRIES)
     journal.failed.push(...failed)
     journal.done += rows.length
     delete journal.sentAt
