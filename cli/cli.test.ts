@@ -1296,6 +1296,18 @@ describe('orders', () => {
     expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
   })
 
+  it('the net amount of a slice in a list leaves out cancelled rows', async () => {
+    const shop = await openShop(app, PARCEL)
+    const env = { CARDSTALL_KEY: shop.key }
+    const [, other] = await sellEach(app, shop, cardItem({ price: 10 }), cardItem({ price: 20 }))
+    await act(app, other!, 'cancel', { cancelled_by: 'buyer' })
+    const netOf = async (options: string) =>
+      (await succeed(`orders list${options}`, { env })).split('\t')[3]
+    expect(await netOf('')).toBe('9.50')
+    expect(await netOf(' --status pending')).toBe('9.50')
+    expect(await netOf(' --status cancelled')).toBe('0.00')
+  })
+
   it('an order is cancelled with a reason, a dispute is answered, and a review gets a reply', async () => {
     const id = await sold()
     await succeed(`orders cancel ${id} --reason buyer_asked --yes`)

@@ -16,7 +16,7 @@ const sliceColumns: Column<Order[]>[] = [
   ['ORDER', ([first]) => first!.id],
   ['STATUS', (rows) => [...new Set(rows.map(({ status }) => status))].join(', ')],
   ['ITEMS', (rows) => rows.map(({ quantity, item }) => `${quantity} × ${item.name}`).join(', ')],
-  ['NET', (rows) => euros(rows.reduce((sum, { financial }) => sum + financial.seller_net, 0))],
+  ['NET', netOf],
   ['BUYER', ([first]) => first!.buyer.name],
   ['SOLD', ([first]) => first!.created_at?.slice(0, 10)],
 ]
@@ -37,13 +37,23 @@ const CANCEL_REASONS = ['out_of_stock', 'buyer_asked', 'other'] as const
 type CancelOptions = CancelOwnOrderBody & { yes?: boolean }
 type LabelOptions = { out: string; merge?: string }
 
+/** The seller's part of the prices of rows that are not cancelled. */
+function netOf(rows: Order[]): string {
+  const nets = rows.map(({ status, financial }) =>
+    status === 'cancelled' ? 0 : financial.seller_net,
+  )
+  return euros(nets.reduce((sum, net) => sum + net))
+}
+
 /** `orders` and `labels`. */
 export function orderCommands(program: Command): void {
   const orders = program.command('orders').description('list, show, ship and cancel orders')
   orders
     .command('list')
-    .description('list your slices, newest first: what a buyer bought from you in one checkout')
-    .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
+    .description(
+      'list your slices, newest first: what a buyer bought from you in one checkout; NET is the price minus the commission, without cancelled rows and before refunds',
+    )
+    .addOption(new Option('--status <status>', 'only rows with this status').choices(STATUSES))
     .option('--since <time>', 'only orders since this date or time')
     .option('--limit <n>', 'number of slices', count, 100)
     .action(
