@@ -907,10 +907,13 @@ describe('listings', () => {
     const dry = await run('listings import refused.csv --dry-run --json')
     expect([dry.code, JSON.parse(dry.stdout)]).toEqual([
       1,
-      [{ rows: 3, valid: 0, invalid: 3, failures }],
+      [{ rows: 3, left_out: 0, valid: 0, invalid: 3, failures }],
     ])
     const { code, stdout } = await run('listings import refused.csv --yes --json')
-    expect([code, JSON.parse(stdout)]).toEqual([1, [{ rows: 3, created: 0, failed: 3, failures }]])
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      [{ rows: 3, left_out: 0, created: 0, failed: 3, failures }],
+    ])
   })
 
   it('the preview of an import has the messages about a row of the reader and of the service', async () => {
@@ -1002,6 +1005,7 @@ describe('listings', () => {
     expect(JSON.parse(stdout), stderr).toEqual([
       {
         rows: 101,
+        left_out: 0,
         created: 100,
         failed: 1,
         failures: [
@@ -1036,7 +1040,7 @@ describe('listings', () => {
     const { code, stdout } = await start([...args, ...maps]).ended
     expect([code, JSON.parse(stdout)]).toEqual([
       0,
-      [{ rows: 1, created: 1, failed: 0, failures: [] }],
+      [{ rows: 1, left_out: 0, created: 1, failed: 0, failures: [] }],
     ])
     expect((await run('listings import own.csv --yes')).stderr).toContain('--map')
   })
@@ -1144,6 +1148,28 @@ describe('listings', () => {
     const piped = await succeed('listings export', { env })
     expect(piped).toMatch(/^id,/)
     expect(piped).toContain('"a ""quoted"", text, très bien"')
+  })
+
+  it('an import of an exported file lists what was on sale, and leaves out sold and hidden rows', async () => {
+    const [shop, other] = [await app.seller(), await app.seller()]
+    const [sold, hidden] = await list(shop, cardItem(), cardItem(), cardItem({ price: 8 }))
+    await shop.patch(`/v1/listings/${sold}`, { payload: { quantity: 0 } })
+    await shop.patch(`/v1/listings/${hidden}`, { payload: { status: 'hidden' } })
+    await succeed('listings export shop.csv', { env: { CARDSTALL_KEY: shop.key } })
+    const env = { CARDSTALL_KEY: other.key }
+    const dry = await run('listings import shop.csv --dry-run --json', { env })
+    expect([dry.code, JSON.parse(dry.stdout)]).toEqual([
+      0,
+      [{ rows: 3, left_out: 2, valid: 1, invalid: 0, failures: [] }],
+    ])
+    const { code, stdout, stderr } = await run('listings import shop.csv --yes', { env })
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      '3\t1\t0\n',
+      '3 rows: 1 can be listed, 0 cannot, 2 left out (status sold or hidden).\n',
+    ])
+    const { data } = (await other.get('/v1/listings')).body
+    expect(data).toMatchObject([{ price: 8, status: 'active' }])
   })
 
   it('an export of one status skips no listing while others get and lose this status', async () => {

@@ -11,6 +11,7 @@ import {
   failedCsv,
   guessMapping,
   inBatches,
+  leftOutRows,
   type Mapping,
   type Messages,
   messagesOf,
@@ -70,9 +71,11 @@ export function importCommand(listings: Command): void {
           EXIT.usage,
         )
       }
+      const leftOut = leftOutRows(file)
       const rows = file.rows.map((row, index) => ({
         ...row,
         index,
+        isLeftOut: leftOut.has(index),
         ...readRow(row.values, mapping),
       }))
       if (options.failed) {
@@ -121,9 +124,9 @@ async function finishDryRun(
   options: ImportOptions,
 ): Promise<void> {
   await writeFailed(options.failed, file, failed)
-  const valid = rows.length - failed.length
+  const valid = without(failed, rows).length
   out.records(
-    [{ rows: rows.length, valid, invalid: failed.length, failures: failuresJson(rows, failed) }],
+    [{ ...countsJson(rows), valid, invalid: failed.length, failures: failuresJson(rows, failed) }],
     [
       ['ROWS', ({ rows }) => rows],
       ['VALID', ({ valid }) => valid],
@@ -134,9 +137,9 @@ async function finishDryRun(
 }
 
 function finish({ out }: Session, rows: Row[], failed: Failure[], options: ImportOptions): void {
-  const created = rows.length - failed.length
+  const created = without(failed, rows).length
   out.records(
-    [{ rows: rows.length, created, failed: failed.length, failures: failuresJson(rows, failed) }],
+    [{ ...countsJson(rows), created, failed: failed.length, failures: failuresJson(rows, failed) }],
     [
       ['ROWS', ({ rows }) => rows],
       ['LISTED', ({ created }) => created],
@@ -148,6 +151,11 @@ function finish({ out }: Session, rows: Row[], failed: Failure[], options: Impor
   throw new CommandError(`${counted(failed.length)} failed${where}.`)
 }
 
+const countsJson = (rows: Row[]) => ({
+  rows: rows.length,
+  left_out: rows.filter(({ isLeftOut }) => isLeftOut).length,
+})
+
 /** The failed rows for programs, with the numbers of the messages. */
 const failuresJson = (rows: Row[], failed: Failure[]) =>
   failed.map(([row, messages]) => ({
@@ -158,11 +166,12 @@ const failuresJson = (rows: Row[], failed: Failure[]) =>
 
 export const counted = (rows: number) => plural(rows, 'row')
 
-type Row = ReadRow & CsvRow & { index: number }
+type Row = ReadRow & CsvRow & { index: number; isLeftOut: boolean }
 
+/** The rows to list, without those that have failed. */
 function without(failed: Failure[], rows: Row[]): Row[] {
   const invalid = new Set(failed.map(([row]) => row))
-  return rows.filter(({ index }) => !invalid.has(index))
+  return rows.filter(({ index, isLeftOut }) => !isLeftOut && !invalid.has(index))
 }
 
 const collect = (value: string, all: string[] = []) => [...all, value]
@@ -211,8 +220,9 @@ function mapped(columns: string[], given: string[]): Mapping {
 async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> {
   const failed: Failure[] = []
   let done = 0
+  const offered = without([], rows)
   // Rows that cannot be read too: all their mistakes appear at once, as in the dashboard.
-  for (const batch of inBatches(rows, CHECK_SIZE, ({ item }) => item)) {
+  for (const batch of inBatches(offered, CHECK_SIZE, ({ item }) => item)) {
     const items = batch.map(({ item }) => item as unknown as OwnListingItem)
     const results = await atThePaceOfTheLimit(() =>
       client.tools.listings.check(items, { maxRetries: 5 }),
@@ -222,7 +232,7 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
       failed.push(...failureOf(row.index, { errors: { ...errors, ...row.errors }, candidates }))
     }
     done += batch.length
-    out.progress(`Checked ${done} of ${rows.length} rows`)
+    out.progress(`Checked ${done} of ${offered.length} rows`)
   }
   const listable = without(failed, rows).map((row) => ({ ...row, position: row.index }))
   for (const [row, message] of repeatedReferences(listable)) failed.push([row, [message]])
@@ -245,14 +255,17 @@ function failureOf(
 }
 
 function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
+  const valid = without(failed, rows)
+  const { left_out: leftOut } = countsJson(rows)
+  const rest = leftOut > 0 ? `, ${leftOut} left out (status sold or hidden)` : ''
   out.note(
-    `${counted(rows.length)}: ${rows.length - failed.length} can be listed, ${failed.length} cannot.`,
+    `${counted(rows.length)}: ${valid.length} can be listed, ${failed.length} cannot${rest}.`,
   )
   showRows(out, rows, failed, 'of them; --failed FILE.csv collects all')
   showRows(
     out,
     rows,
-    without(failed, rows).flatMap(({ index, warnings }): Failure[] =>
+    valid.flatMap(({ index, warnings }): Failure[] =>
       warnings.length > 0 ? [[index, warnings]] : [],
     ),
     'adapted rows',

@@ -174,6 +174,21 @@ export function guessMapping(columns: string[]): Mapping {
   return mapping
 }
 
+const OFF_SALE = new Set(['sold', 'hidden'])
+
+/**
+ * The positions of rows that an import leaves out: an exported file has the status of each listing, and a listing that was
+ * not on sale must not go on sale by its import.
+ */
+export function leftOutRows({ columns, rows }: CsvFile): Set<number> {
+  const status = columns.findIndex((column) => column.toLowerCase() === 'status')
+  return new Set(
+    rows.flatMap(({ values }, position) =>
+      OFF_SALE.has((values[status] ?? '').trim().toLowerCase()) ? position : [],
+    ),
+  )
+}
+
 /** Reads one row. Empty values count as absent. */
 export function readRow(row: string[], mapping: Mapping): ReadRow {
   const item: Item = {}
