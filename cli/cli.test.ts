@@ -398,6 +398,14 @@ describe('accounts and profiles', () => {
     }
   })
 
+  it('the example of a resend has the whole period that the command needs', async () => {
+    const [, example] = /cardstall (.*--endpoint.*)\n/.exec(
+      await succeed('webhooks resend --help'),
+    )!
+    const { code, stderr } = await run(example!)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/\(request req_\w+\)\n$/)])
+  })
+
   it('the help of a command ends with its examples', async () => {
     const help = await succeed('orders ship --help')
     expect(help).toMatch(/\nExamples:\n {2}cardstall orders ship 815 816\n.*--tracking \w+\n$/)

@@ -49,7 +49,10 @@ const EXAMPLES: Record<string, readonly string[]> = {
   ],
   'webhooks trigger': ['order.created'],
   'webhooks deliveries': ['--failed', '--endpoint 12 --event order.created'],
-  'webhooks resend': ['5001 5002', '--endpoint 12 --from 2026-03-01T08:00:00Z'],
+  'webhooks resend': [
+    '5001 5002',
+    '--endpoint 12 --from 2026-03-01T08:00:00Z --to 2026-03-01T12:00:00Z',
+  ],
   'webhooks verify': [
     '--secret "$SECRET" --timestamp 1772352000 --signature "$SIGNATURE" < body.json',
   ],
