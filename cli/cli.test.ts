@@ -308,6 +308,7 @@ describe('accounts and profiles', () => {
   it.each([
     ['lstings', /Did you mean listings/],
     ['listings imprt x', /Did you mean import.*"cardstall listings --help"/],
+    ['disputes anwser 815 x', /Did you mean answer.*"cardstall disputes --help"/],
     ['orders ship x', /whole number from 1/],
     ['webhooks listen --events order.lost', /There is no event "order.lost"/],
     ['webhooks listen --after zz', /^--after "zz" is not a position .*: give "now".*continue/],

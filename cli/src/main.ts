@@ -162,7 +162,17 @@ function namedCommand(): string {
 /** Settings that commander does not pass on to commands which were added. */
 function inherit(command: Command): void {
   for (const inner of command.commands) {
-    inner.copyInheritedSettings(command).exitOverride()
+    inner.copyInheritedSettings(command).exitOverride().hook('preSubcommand', refuseUnknown)
     inherit(inner)
   }
+}
+
+/** Refuses a mistyped command, which commander takes for an argument of the group's default command. */
+function refuseUnknown(group: Command): void {
+  const [word = '-'] = group.args
+  const isKnown = word === 'help' || group.commands.some((command) => command.name() === word)
+  if (isKnown || word.startsWith('-')) return
+  // Commander's own method, which suggests the nearest match. Its types lack it.
+  const { unknownCommand } = group as Command & { unknownCommand(): never }
+  unknownCommand.call(group)
 }
