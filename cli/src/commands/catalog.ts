@@ -45,8 +45,8 @@ export function catalogCommands(program: Command): void {
   cards
     .command('show')
     .argument('<id>', 'canonical or friendly id')
-    .description('show a card, with --offers its offers as well')
-    .option('--offers', 'show the offers, cheapest first')
+    .description('show a card, or with --offers its offers')
+    .option('--offers', 'show the offers instead, cheapest first')
     .action(async (id: string, { offers }: { offers?: boolean }, command: Command) => {
       const { client, out } = await openSession(command)
       const card = await client.cards.get(id, offers ? { include: 'listings' } : {})
