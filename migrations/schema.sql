@@ -546,6 +546,7 @@ create table oauth_tokens (
   constraint oauth_tokens_kind_check CHECK (kind = ANY (ARRAY['code'::text, 'access'::text, 'refresh'::text])),
   constraint oauth_tokens_token_hash_check CHECK (octet_length(token_hash) = 32)
 );
+CREATE INDEX oauth_tokens_access ON public.oauth_tokens USING btree (grant_id, expires_at) WHERE (kind = 'access'::text);
 CREATE INDEX oauth_tokens_expired ON public.oauth_tokens USING btree (expires_at);
 CREATE INDEX oauth_tokens_grant ON public.oauth_tokens USING btree (grant_id);
 

@@ -70,7 +70,7 @@ export const accessLookups = (db: Db, signals: Signals): SecretLookups =>
     () => db<{ sorted: Buffer | null }[]>`
       select string_agg(substring(token_hash for ${PREFIX_BYTES}), '' order by token_hash) as sorted
       from oauth_tokens
-      where kind = 'access' and expires_at > clock_timestamp()
+      where kind = 'access' and expires_at > statement_timestamp()
     `,
   )
 

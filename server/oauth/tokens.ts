@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
+import { rateLimited } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
 import { createGrant, endGrants, type NewGrant } from './grants.ts'
@@ -19,6 +20,11 @@ const REFRESH_DAYS = 30
  * use is a replay.
  */
 const GRACE_MINUTES = 10
+/**
+ * Valid access tokens of a grant, and so its refreshes per hour. They bound the rows that a program can make, all of which
+ * the end of its access deletes at once. Forgetting used refresh tokens instead would hide a replay.
+ */
+const MAX_ACCESS_TOKENS = 30
 
 /** An access token, and the refresh token that replaces it. */
 export type TokenPair = { accessToken: string; refreshToken: string }
@@ -138,7 +144,7 @@ export function exchangeCode(
  * Replaces a refresh token. The replaced one works for 10 more minutes; after that its use ends the grant.
  *
  * @param scopes of the new access token; all scopes of the grant if empty (RFC 6749 §6)
- * @throws OAuthError
+ * @throws OAuthError, rate_limited for a program that refreshes all the time
  */
 export function refreshTokens(
   ctx: Context,
@@ -213,6 +219,7 @@ async function withToken(
     if (resource !== undefined && resource !== token.audience) {
       throw new OAuthError('invalid_target', `The resource of this grant is ${token.audience}.`)
     }
+    if (kind === 'refresh') await limitRefreshes(db, token.grantId)
     const { count } = await db`
       update oauth_tokens
       set used_at = coalesce(used_at, clock_timestamp())
@@ -260,6 +267,29 @@ async function lockToken(
     where t.token_hash = decode(${hashed}, 'hex') and t.kind = ${kind}
   `
   return token
+}
+
+/**
+ * Counts the valid access tokens of a grant, under its lock.
+ *
+ * @throws rate_limited until the first of them expires
+ */
+async function limitRefreshes(db: Db, grantId: number): Promise<void> {
+  const [valid] = await db<{ count: number; resetAt: number; retryAfter: number }[]>`
+    select
+      count(*) as count,
+      ceil(extract(epoch from min(expires_at)))::float8 as "resetAt",
+      ceil(extract(epoch from min(expires_at) - statement_timestamp()))::float8 as "retryAfter"
+    from oauth_tokens
+    where grant_id = ${grantId} and kind = 'access' and expires_at > statement_timestamp()
+  `
+  const { count, resetAt, retryAfter } = valid!
+  if (count < MAX_ACCESS_TOKENS) return
+  throw rateLimited(
+    `The program has ${MAX_ACCESS_TOKENS} valid access tokens. Try again in ${retryAfter} s.`,
+    retryAfter,
+    resetAt,
+  )
 }
 
 const isChallengeOf = (verifier: string, challenge: string) =>

@@ -4,6 +4,7 @@ import { inTransaction } from '../../database/in-transaction.ts'
 import { DatabaseUnavailable } from '../../database/unavailable.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import { removeMember } from '../../members/members.ts'
+import { hashToken } from '../../members/token.ts'
 import { findAccess } from '../../oauth/access.ts'
 import { createGrant, pruneOAuth } from '../../oauth/grants.ts'
 import {
@@ -367,6 +368,40 @@ describe('tokens', () => {
     }
     const { refresh_token: last } = again.body
     expect(errorOf(await refresh(app, clientId, last))).toEqual([400, 'invalid_grant'])
+  })
+
+  it('a program that has 30 valid access tokens cannot refresh until one expires, but its replays end the access', async () => {
+    const { member, clientId, refreshToken } = await connected(app)
+    const responses: TestResponse[] = []
+    for (let i = 0; i < 35; i++) responses.push(await refresh(app, clientId, refreshToken))
+    const refused = responses.splice(29)
+    expect(responses.map(({ status }) => status)).toEqual(Array(29).fill(200))
+    for (const response of refused) {
+      expect(errorOf(response)).toEqual([429, 'temporarily_unavailable'])
+      expect(Number(response.headers['retry-after'])).toBeGreaterThan(3_500)
+    }
+    const { access_token: access, refresh_token: last } = responses.at(-1)!.body
+    expect(await isValid(access)).toBe(true)
+
+    const { db } = app.ctx
+    await db`
+      update oauth_tokens
+      set expires_at = clock_timestamp()
+      where token_hash = decode(${hashToken(responses[0]!.body.access_token)}, 'hex')
+    `
+    const next = await refresh(app, clientId, last)
+    expect(next.status).toBe(200)
+    expect((await refresh(app, clientId, next.body.refresh_token)).status).toBe(429)
+    const [tokens] = await db`
+      select count(*)
+      from oauth_tokens t
+      join oauth_grants g on g.id = t.grant_id
+      where g.member_id = ${member.memberId} and t.kind <> 'code'
+    `
+    expect(tokens).toEqual({ count: 62 })
+    await db`update oauth_tokens set used_at = used_at - interval '10 minutes'`
+    expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
+    expect(await isValid(next.body.access_token)).toBe(false)
   })
 
   it('a refresh for some of the scopes returns an access token with these only; the next has all again', async () => {
