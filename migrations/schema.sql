@@ -56,6 +56,7 @@ create table api_keys (
   constraint previous_secret_whole CHECK (num_nonnulls(previous_prefix, previous_hash, previous_expires_at) = ANY (ARRAY[0, 3]))
 );
 CREATE INDEX api_keys_account ON public.api_keys USING btree (account_id, id);
+CREATE INDEX api_keys_active ON public.api_keys USING btree (account_id) WHERE (revoked_at IS NULL);
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (hash);
 CREATE UNIQUE INDEX api_keys_previous_hash ON public.api_keys USING btree (previous_hash);
 

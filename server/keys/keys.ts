@@ -11,6 +11,11 @@ import { generateKey, hashKey, prefixOf, ROTATION_GRACE_MS } from './api-key.ts'
 import { createdEmail, revokedEmail, rotatedEmail, type Seller } from './emails.ts'
 import type { Scope } from './scopes.ts'
 
+/** Keys of an account that aren't revoked: each has its own rate limits. An account that had more keeps them. */
+const MAX_KEYS = 100
+/** Revoked keys in a list. */
+const MAX_REVOKED = 100
+
 /** A key without its secret, of which only the hash is stored. */
 export type ApiKey = {
   id: number
@@ -30,7 +35,9 @@ export type NewSecret = { key: ApiKey; secret: string }
 /**
  * Creates a key for the account, and e-mails the seller, because a program with the key acts for the shop.
  *
- * @throws not_found if the account does not exist, conflict if it is closed
+ * @param options.isAnnounced false for the demo seller's key: without an e-mail, and without the limit, which would fail a
+ *   start
+ * @throws not_found if the account does not exist, conflict if it is closed or has 100 keys
  */
 export async function createKey(
   ctx: Context,
@@ -41,34 +48,53 @@ export async function createKey(
   const secret = generateKey()
   const key = await inTransaction(ctx, async (tx) => {
     const { db, now, signal } = tx
+    await lockOpenAccount(db, accountId)
+    if (isAnnounced) await requireFewKeys(db, accountId)
     const [created] = await db<ApiKey[]>`
       insert into api_keys (account_id, name, prefix, hash, scopes, created_at)
-      select
-        id,
+      values (
+        ${accountId},
         ${input.name ?? null},
         ${prefixOf(secret)},
         decode(${hashKey(secret)}, 'hex'),
         ${[...new Set(input.scopes)]}::text[],
         ${now()}
-      from accounts
-      where id = ${accountId} and closed_at is null
-      -- The lock makes closeAccount wait for the key.
-      for key share
+      )
       returning ${keyColumns(db)}
     `
-    if (!created) {
-      const [closed] = await db`select from accounts where id = ${accountId}`
-      throw closed ? accountClosed() : accountNotFound()
-    }
     await signal('new-keys')
-    if (isAnnounced) await announce(tx, accountId, (to) => createdEmail(to, created))
-    return created
+    if (isAnnounced) await announce(tx, accountId, (to) => createdEmail(to, created!))
+    return created!
   })
   return { key, secret }
 }
 
 /**
- * Lists the account's keys, including revoked ones, oldest first.
+ * Locks an account, so that `closeAccount` waits for the key, and concurrent creations count each other's keys.
+ *
+ * @throws not_found, conflict if it is closed
+ */
+export async function lockOpenAccount(db: Db, accountId: number): Promise<void> {
+  const [account] = await db<{ closedAt: Date | null }[]>`
+    select closed_at as "closedAt" from accounts where id = ${accountId} for no key update
+  `
+  if (!account) throw accountNotFound()
+  if (account.closedAt) {
+    throw conflict('The account is closed. It opens again when its API access is enabled.')
+  }
+}
+
+async function requireFewKeys(db: Db, accountId: number): Promise<void> {
+  const [{ count } = { count: 0 }] = await db<{ count: number }[]>`
+    select count(*) as count from api_keys where account_id = ${accountId} and revoked_at is null
+  `
+  if (count >= MAX_KEYS) {
+    throw conflict(`The account has ${count} API keys already: revoke one of them first.`)
+  }
+}
+
+/**
+ * Lists the account's keys and the newest 100 revoked ones, oldest first.
  *
  * @throws not_found if the account does not exist
  */
@@ -76,8 +102,31 @@ export async function listKeys(ctx: Context, accountId: number): Promise<ApiKey[
   const [account] = await ctx.db`select 1 from accounts where id = ${accountId}`
   if (!account) throw accountNotFound()
   return ctx.db<ApiKey[]>`
-    select ${keyColumns(ctx.db)} from api_keys where account_id = ${accountId} order by id
+    select ${keyColumns(ctx.db)}
+    from api_keys
+    where account_id = ${accountId} and revoked_at is null
+    union all
+    (
+      select ${keyColumns(ctx.db)}
+      from api_keys
+      where account_id = ${accountId} and revoked_at is not null
+      order by id desc
+      limit ${MAX_REVOKED}
+    )
+    order by id
   `
+}
+
+/** A key of the account. */
+export async function findKey(
+  { db }: Context,
+  accountId: number,
+  keyId: number,
+): Promise<ApiKey | undefined> {
+  const [key] = await db<ApiKey[]>`
+    select ${keyColumns(db)} from api_keys where id = ${keyId} and account_id = ${accountId}
+  `
+  return key
 }
 
 /**
@@ -161,9 +210,6 @@ async function announce(
   `
   await sendMail(tx, emailTo({ ...account!, keysUrl: `${tx.config.publicUrl}/dashboard/keys` }))
 }
-
-const accountClosed = () =>
-  conflict('The account is closed. It opens again when its API access is enabled.')
 
 const keyNotFound = () => notFound('There is no such API key.')
 

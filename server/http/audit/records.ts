@@ -1,6 +1,6 @@
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Context } from '../../context.ts'
-import { listKeys } from '../../keys/keys.ts'
+import { findKey } from '../../keys/keys.ts'
 import { getAnyListing } from '../../listings/all-listings.ts'
 import { getReservation } from '../../listings/reservations.ts'
 import { listMembers } from '../../members/members.ts'
@@ -109,7 +109,7 @@ const READERS: Record<
   },
   key: async (ctx, id, accountId) => {
     if (accountId === undefined) return undefined
-    const key = (await listKeys(ctx, accountId)).find((key) => key.id === id)
+    const key = await findKey(ctx, accountId, id)
     return key && keyJson(key)
   },
   endpoint: async (ctx, id, accountId) =>

@@ -52,6 +52,52 @@ describe('the keys of the member’s shop', () => {
     }
   })
 
+  it('a shop has at most 100 keys that are not revoked, and a list at most 100 revoked ones', async () => {
+    const member = await newMember()
+    const payload = { scopes: ['catalog:read'] }
+    const create = async () => (await member.post(KEYS, { payload })).status
+    const insert = (count: number, revokedAt: Date | null) => app.ctx.db`
+      insert into api_keys (account_id, prefix, hash, scopes, created_at, revoked_at)
+      select
+        ${member.accountId},
+        'svc_live_x',
+        sha256(concat(random(), i)::bytea),
+        '{catalog:read}',
+        ${app.ctx.now()},
+        ${revokedAt}
+      from generate_series(1, ${count}) i
+    `
+    const idsOf = async () => {
+      const { data } = (await member.get(KEYS)).body
+      const keys = data as { id: number; revoked_at: string | null }[]
+      const ids = (isRevoked: boolean) =>
+        keys.filter((key) => (key.revoked_at !== null) === isRevoked).map(({ id }) => id)
+      return { active: ids(false), revoked: ids(true) }
+    }
+    await insert(99 - (await idsOf()).active.length, null)
+    const both = await Promise.all([create(), create()])
+    expect(both.toSorted()).toEqual([201, 409])
+    const { active } = await idsOf()
+    expect(active).toHaveLength(100)
+
+    await insert(150, app.ctx.now())
+    expect((await member.delete(`${KEYS}/${active.at(-1)}`)).status).toBe(204)
+    expect(await create()).toBe(201)
+    const listed = await idsOf()
+    expect([listed.active.length, listed.revoked.length]).toEqual([100, 100])
+    const [{ newest } = { newest: 0 }] = await app.ctx.db<{ newest: number }[]>`
+      select max(id) as newest from api_keys where revoked_at is not null
+    `
+    expect(listed.revoked.at(-1)).toBe(newest)
+
+    // A shop that had more keys before keeps them.
+    await insert(5, null)
+    expect(await create()).toBe(409)
+    expect((await idsOf()).active).toHaveLength(105)
+    const forgotten = listed.revoked[0]! - 10
+    expect((await member.delete(`${KEYS}/${forgotten}`)).status).toBe(204)
+  })
+
   it('a repeated rotation has the response of the first, so the key in use keeps its 24 hours', async () => {
     const member = await newMember()
     const payload = { name: 'Till', scopes: ['catalog:read'] }

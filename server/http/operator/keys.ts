@@ -26,7 +26,7 @@ export const keyRoutes =
         schema: {
           operationId: 'createKey',
           summary: 'Create an API key',
-          description: `Only this response contains the key’s secret; the service stores its hash. Responds with 409 for a closed account, which opens again when its API access is enabled. ${REPEATABLE}`,
+          description: `Only this response contains the key’s secret; the service stores its hash. Responds with 409 for a closed account, which opens again when its API access is enabled, and for one with 100 keys that aren’t revoked. ${REPEATABLE}`,
           tags: ['Keys'],
           params: Type.Object(account),
           headers: idempotencyKeyHeader,
@@ -53,7 +53,7 @@ export const keyRoutes =
           operationId: 'listKeys',
           summary: 'List an account’s API keys',
           description:
-            'Returns all keys of the account, oldest first, including revoked ones. Not paginated.',
+            'Returns all keys of the account that aren’t revoked, and the newest 100 revoked ones, oldest first. Not paginated.',
           tags: ['Keys'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(KeySchema), 'The account’s keys') },
