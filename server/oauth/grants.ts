@@ -8,6 +8,8 @@ import { PREFIX_BYTES, type SecretLookups, secretLookups } from '../limits/secre
 
 /** A grant lasts at most this long after the consent, however often its tokens are refreshed. */
 const MAX_DAYS = 365
+/** Grants of a member: each has its own rate limits. A further one ends the one that was used longest ago. */
+const MAX_GRANTS = 50
 /** A registered client without a grant is kept this long. */
 const UNUSED_CLIENT_DAYS = 30
 
@@ -33,7 +35,8 @@ export type NewGrant = {
 }
 
 /**
- * Creates a grant inside the transaction of its first code, device or token.
+ * Creates a grant inside the transaction of its first code, device or token. A member who has 50 loses the one that was
+ * used longest ago.
  *
  * @param seconds time in which the program must exchange the code; otherwise the grant ends
  */
@@ -42,6 +45,24 @@ export async function createGrant(
   { memberId, clientId, clientName, host, audience, scopes }: NewGrant,
   seconds: number,
 ): Promise<number> {
+  // With the lock, concurrent consents count each other's grants.
+  await db`select from members where id = ${memberId} for no key update`
+  await endGrants(
+    db,
+    db`
+      id = (
+        select id
+        from (
+          select id, coalesce(last_used_at, created_at) as used_at, count(*) over () as count
+          from oauth_grants
+          where member_id = ${memberId} and expires_at > statement_timestamp()
+        ) grants
+        where count >= ${MAX_GRANTS}
+        order by used_at, id
+        limit 1
+      )
+    `,
+  )
   const [grant] = await db<{ id: number }[]>`
     insert into oauth_grants (
       member_id, client_id, client_name, host, audience, scopes, created_at, ends_at, expires_at

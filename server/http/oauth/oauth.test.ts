@@ -875,6 +875,40 @@ describe('connected programs', () => {
     expect((await stranger.get(programs)).body.data).toHaveLength(1)
   })
 
+  it('a further program of a member who has connected 50 replaces the one that was used longest ago', async () => {
+    wait()
+    const { member, clientId, accessToken } = await connected(app)
+    const { db } = app.ctx
+    const copyGrant = (count: number) => db`
+      insert into oauth_grants (
+        member_id, client_id, client_name, audience, scopes, created_at, ends_at, expires_at
+      )
+      select member_id, client_id, client_name, audience, scopes, created_at, ends_at, expires_at
+      from (select * from oauth_grants where member_id = ${member.memberId} limit 1) g
+      cross join generate_series(1, ${count})
+    `
+    const idsOf = async () => {
+      const { data } = (await member.get('/dashboard/api/programs')).body
+      return (data as { id: number }[]).map(({ id }) => id).toReversed()
+    }
+    await copyGrant(49)
+    expect(await isValid(accessToken)).toBe(true)
+    const [used, unused, ...others] = await idsOf()
+    expect(others).toHaveLength(48)
+    const steps = [await openStep(member, clientId), await openStep(member, clientId)]
+    await Promise.all(steps.map((step) => decide(member, step)))
+    const ids = await idsOf()
+    expect(ids).toHaveLength(50)
+    expect(ids.slice(0, 48)).toEqual([used, ...others.slice(1)])
+    expect(ids).not.toContain(unused)
+    expect(await isValid(accessToken)).toBe(true)
+
+    // A member who had more before keeps that number.
+    await copyGrant(5)
+    await allow(member, clientId)
+    expect(await idsOf()).toHaveLength(55)
+  })
+
   it('resetting a forgotten password ends the access of programs, unless the member keeps it', async () => {
     for (const [fields, isKept] of [
       [{ end_programs: 'on' }, false],
