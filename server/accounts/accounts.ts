@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import postgres from 'postgres'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -75,24 +76,22 @@ export async function changeAccount(
         where id = ${id}
         ${changes.slug === undefined ? db`for no key update` : db`for update`}
       `
-      const former = changes.sellerTier === undefined ? undefined : await getAccount(tx, id)
+      const former = await getAccount(tx, id)
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
       }
       if (changes.rating !== undefined || changes.reviews !== undefined) await publishRating(tx, id)
-      const changed = await getAccount({ db }, id)
-      if (former && former.sellerTier !== changed.sellerTier) {
+      if (changes.shippingOptions) await writeShippingOptions(db, id, changes.shippingOptions)
+      const changed = await getAccount(tx, id)
+      if (former.sellerTier !== changed.sellerTier) {
         const tiers = { before: former.sellerTier, after: changed.sellerTier }
         await sendMail(tx, tierEmail({ ...changed, ...tiers }, 'by a decision of the marketplace'))
       }
       if (changes.passwordHash !== undefined) {
         await setFirstPassword(tx, changed, changes.passwordHash)
       }
-      if (changes.shippingOptions) {
-        await writeShippingOptions(db, id, changes.shippingOptions)
-        changed.shippingOptions = changes.shippingOptions
-      }
-      await signal('keys')
+      // A program may send the same settings all the time: only a change costs the caches of all processes anything.
+      if (!isDeepStrictEqual(former, changed)) await signal('keys', id)
       return changed
     }),
   )

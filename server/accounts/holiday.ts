@@ -12,7 +12,8 @@ export async function setHoliday(
 ): Promise<void> {
   await inTransaction(ctx, async ({ db, signal }) => {
     await db`update accounts set on_holiday = ${onHoliday} where id = ${accountId}`
-    await signal('keys')
+    // Not `keys`: cached callers don't have this column.
+    await signal('offers')
   })
   if (!onHoliday) return
   // Checkouts that have read the former state hold a lock on the account. Only new ones see the state that is committed

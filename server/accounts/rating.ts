@@ -39,5 +39,5 @@ export async function publishRating(
     ) own
     where a.id = own.id
   `
-  await signal('keys')
+  await signal('keys', accountId)
 }

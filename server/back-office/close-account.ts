@@ -54,7 +54,7 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
     await db`delete from notices where account_id = ${id}`
     // Their sessions are deleted with them.
     await db`delete from members where account_id = ${id}`
-    await signal('keys')
+    await signal('keys', id)
     return getAccount(tx, id)
   })
 

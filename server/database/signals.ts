@@ -13,7 +13,7 @@ import type { Db, Sql } from './sql.ts'
  */
 const REACH = {
   catalog: 'with the commit',
-  /** A key or an account changed. */
+  /** A key or an account changed: that with the id of the signal, or any. */
   keys: 'with the commit',
   'new-keys': 'with the commit',
   'new-access-tokens': 'with the commit',
@@ -34,12 +34,15 @@ const REACH = {
 
 export type Topic = keyof typeof REACH
 
+/** A topic, and the id of the signal if it has one. */
+type Notice = Topic | `${Topic}:${number}`
+
 /**
  * Notifies the subscribers of a topic. In a transaction they are notified after the commit, or not at all when it is
  * rolled back. A signal can be lost with its process: subscribers must also poll.
  */
 export type Signal = {
-  (topic: Topic): Promise<void>
+  (topic: Topic, id?: number): Promise<void>
   /**
    * @returns the signal for one transaction, and `release`, which must be called once that is committed, and awaited if
    *   it returns a promise
@@ -50,18 +53,18 @@ export type Signal = {
 /** The other processes of this service, which have caches of their own. */
 export type Siblings = {
   /** Resolves when they have notified their subscribers, or don't respond. */
-  tell(topic: Topic): Promise<unknown>
-  /** Calls `notified` with each topic that one of them tells. */
-  listen(notified: (topic: Topic) => void): void
+  tell(notice: Notice): Promise<unknown>
+  /** Calls `notified` with each notice that one of them tells. */
+  listen(notified: (notice: Notice) => void): void
 }
 
 export type Signals = {
   signal: Signal
   /**
-   * Calls `notified` at each signal of the topic, and once after the connection to the other processes was lost and
-   * restored. The returned function unsubscribes.
+   * Calls `notified` with the id of each signal of the topic, and once without one after the connection to the other
+   * processes was lost and restored. The returned function unsubscribes.
    */
-  on(topic: Topic, notified: () => void): () => void
+  on(topic: Topic, notified: (id?: number) => void): () => void
   /** False while signals of other processes may be missed: cached data must be checked against the database. */
   readonly connected: boolean
   close(): Promise<void>
@@ -75,8 +78,8 @@ export function signalOnly(db: Db): Signal {
 /** Signals within this process, without a database. */
 export function localSignals(): Signals {
   const { notify, on } = subscriptions()
-  const signal = signalFrom(undefined as never, (topic) => {
-    notify(topic)
+  const signal = signalFrom(undefined as never, (notice) => {
+    notify(notice)
     return undefined
   })
   return { signal, on, connected: true, async close() {} }
@@ -114,10 +117,11 @@ export async function openSignals(
     },
   })
   return {
-    signal: signalFrom(db, (topic) => {
-      notify(topic)
+    signal: signalFrom(db, (notice) => {
+      const topic = topicOf(notice)
+      notify(notice)
       sendSoon.get(topic)?.()
-      return REACH[topic] === 'with the commit' ? siblings?.tell(topic) : undefined
+      return REACH[topic] === 'with the commit' ? siblings?.tell(notice) : undefined
     }),
     on,
     get connected() {
@@ -128,21 +132,22 @@ export async function openSignals(
 }
 
 /** @param announce notifies of a change that is committed; a promise must be awaited */
-function signalFrom(db: Db, announce: (topic: Topic) => Promise<unknown> | undefined): Signal {
-  const signal = async (topic: Topic) => {
-    if (REACH[topic] === 'with the commit') await sendNotice(db, topic)
-    await announce(topic)
+function signalFrom(db: Db, announce: (notice: Notice) => Promise<unknown> | undefined): Signal {
+  const signal = async (topic: Topic, id?: number) => {
+    const notice: Notice = id === undefined ? topic : `${topic}:${id}`
+    if (REACH[topic] === 'with the commit') await sendNotice(db, notice)
+    await announce(notice)
   }
   return Object.assign(signal, {
     deferUntilCommit(transaction: Db) {
-      const pending = new Set<Topic>()
+      const pending = new Set<Notice>()
       return {
-        signal: signalFrom(transaction, (topic) => {
-          pending.add(topic)
+        signal: signalFrom(transaction, (notice) => {
+          pending.add(notice)
           return undefined
         }),
         release() {
-          const announced = [...pending].flatMap((topic) => announce(topic) ?? [])
+          const announced = [...pending].flatMap((notice) => announce(notice) ?? [])
           return announced.length > 0 ? Promise.all(announced) : undefined
         },
       }
@@ -151,12 +156,14 @@ function signalFrom(db: Db, announce: (topic: Topic) => Promise<unknown> | undef
 }
 
 function subscriptions() {
-  const subscribers = new Set<{ topic: Topic; notified: () => void }>()
+  const subscribers = new Set<{ topic: Topic; notified: (id?: number) => void }>()
   return {
-    notify(topic: Topic) {
-      for (const subscriber of subscribers) if (subscriber.topic === topic) subscriber.notified()
+    notify(notice: Notice) {
+      const topic = topicOf(notice)
+      const id = topic === notice ? undefined : Number(notice.slice(topic.length + 1))
+      for (const subscriber of subscribers) if (subscriber.topic === topic) subscriber.notified(id)
     },
-    on(topic: Topic, notified: () => void) {
+    on(topic: Topic, notified: (id?: number) => void) {
       const subscriber = { topic, notified }
       subscribers.add(subscriber)
       return () => {
@@ -166,6 +173,8 @@ function subscriptions() {
     topics: () => new Set([...subscribers].map(({ topic }) => topic)),
   }
 }
+
+const topicOf = (notice: Notice) => notice.split(':', 1)[0] as Topic
 
 const topicsWithReach = (reach: (typeof REACH)[Topic]) =>
   (Object.keys(REACH) as Topic[]).filter((topic) => REACH[topic] === reach)
@@ -193,8 +202,8 @@ const RECONNECT_DELAY_MS = 300
 /** After this time an attempt to connect is abandoned for a new one: its first packet may be lost. */
 const CONNECT_TIMEOUT_MS = 3_000
 
-async function sendNotice(db: Db, topic: Topic): Promise<void> {
-  await db`select pg_notify(${CHANNEL}, ${topic})`
+async function sendNotice(db: Db, notice: Notice): Promise<void> {
+  await db`select pg_notify(${CHANNEL}, ${notice})`
 }
 
 /**
@@ -204,7 +213,7 @@ async function sendNotice(db: Db, topic: Topic): Promise<void> {
 async function listenForNotices(
   url: string,
   log: Log,
-  { received, restored }: { received: (topic: Topic) => void; restored: () => void },
+  { received, restored }: { received: (notice: Notice) => void; restored: () => void },
 ) {
   let connected = false
   let closed = false
@@ -225,7 +234,7 @@ async function listenForNotices(
     const opening = connectAlone(url, {
       application_name: 'cardstall notices',
       connect_timeout: CONNECT_TIMEOUT_MS / 1000,
-      onnotify: (_channel, payload) => received(payload as Topic),
+      onnotify: (_channel, payload) => received(payload as Notice),
       onclose: () => lost(new Error('connection closed'), opening),
     })
     session = opening

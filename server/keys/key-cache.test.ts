@@ -53,6 +53,43 @@ describe('the key cache', () => {
     await until('the account is refused', async () => (await there.get('/v1/me')).status === 403)
   })
 
+  it('a change of one shop leaves the keys of other shops in the cache', async () => {
+    const [changed, unchanged] = [await knownSeller(), await knownSeller()]
+    await revokeSilently(unchanged.keyId)
+    await app.operator.patch(`/operator/v1/accounts/${changed.accountId}`, {
+      payload: { shop_name: 'Renamed' },
+    })
+    const shown = async () => (await changed.there.get('/v1/me')).body.data.shop_name
+    await until('the change is visible', async () => (await shown()) === 'Renamed')
+    expect((await unchanged.there.get('/v1/me')).status).toBe(200)
+  })
+
+  it('a seller who sends the same settings again, and their holiday, leave all keys in the cache', async () => {
+    const { accountId, key } = await app.seller()
+    const tools = app.withKey(key)
+    const heard: unknown[] = []
+    other.ctx.signals.on('keys', (id) => heard.push(id))
+    other.ctx.signals.on('new-staff', () => heard.push('the last'))
+    const option = {
+      code: 'letter',
+      name: 'Letter',
+      fulfilment: 'self_ship',
+      tracked: false,
+      price: 1.5,
+      enabled: true,
+    }
+    for (const options of [[option], [option], []]) {
+      const payload = { shipping_options: options }
+      expect((await tools.put('/tools/v1/shipping-options', { payload })).status).toBeLessThan(300)
+    }
+    for (const on of [true, false]) {
+      expect((await tools.put('/tools/v1/holiday', { payload: { on } })).status).toBeLessThan(300)
+    }
+    await app.ctx.signal('new-staff')
+    await until('the last signal arrives', () => heard.includes('the last'))
+    expect(heard).toEqual([accountId, accountId, 'the last'])
+  })
+
   it('the key cache is bypassed while signals may be missed, and empty afterwards', async () => {
     const { keyId, there } = await knownSeller()
     await loseSignalsOf(other)
@@ -112,6 +149,10 @@ describe('an address that tries keys', () => {
         expect(new Set(statuses)).toEqual(new Set([429]))
 
         expect((await seller.get('/v1/me', { remoteAddress })).status).toBe(200)
+        const rotate = `/operator/v1/accounts/${seller.accountId}/keys/${seller.keyId}/rotate`
+        const { body } = await app.operator.post(rotate)
+        const rotated = app.withKey(body.key)
+        expect((await rotated.get('/v1/me', { remoteAddress })).status).toBe(200)
         const made = await app.seller()
         expect((await made.get('/v1/me', { remoteAddress })).status).toBe(200)
         return true

@@ -48,8 +48,8 @@ export type KeyCache = {
   peek(secret: string): Caller | undefined
   /** Updates the key's time of last use in the database, at most once a minute. */
   touch(caller: Caller, now: Date): undefined | Promise<void>
-  /** Clears the cache, because a key or an account has changed. */
-  drop(): void
+  /** Removes the callers of an account that changed, or everything. */
+  drop(accountId?: number): void
 }
 
 const TOUCH_INTERVAL_MS = 60_000
@@ -59,24 +59,35 @@ const MAX_CACHED = 50_000
 const DATABASE_TIMEOUT_MS = 1_000
 
 /**
- * Caches callers, so that a request needs no query. A signal of another process clears the cache. While signals may be
+ * Caches callers, so that a request needs no query. A signal of any process removes those of a changed account. While signals may be
  * missed, every request asks the database, so that a revoked key is refused at once. If the database doesn't respond
  * either, the cached caller is trusted, and catalog reads work during an outage.
  */
 export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): KeyCache {
   const callers = new Map<string, Caller>()
-  // Hashes of secrets with a cached caller, because hashing costs more than the rest of a lookup.
+  const byAccount = new Map<number, Set<string>>()
+  // Hashes of secrets that had a cached caller, because hashing costs more than the rest of a lookup.
   const hashes = new Map<string, string>()
   // A query that began before a drop may return outdated data: its result must not be cached.
   let generation = 0
 
   const lookups = secretLookups(signals, 'new-keys', () => readPrefixes(db))
 
-  const drop = () => {
-    generation++
+  const clear = () => {
     callers.clear()
-    hashes.clear()
-    lookups.drop()
+    byAccount.clear()
+  }
+
+  const drop = (accountId?: number) => {
+    generation++
+    if (accountId === undefined) {
+      clear()
+      hashes.clear()
+      lookups.drop()
+      return
+    }
+    for (const hashed of byAccount.get(accountId) ?? []) callers.delete(hashed)
+    byAccount.delete(accountId)
   }
   signals.on('keys', drop)
 
@@ -84,9 +95,14 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
     const startGeneration = generation
     const caller = await findCaller(db, hashed)
     if (startGeneration !== generation) return caller
-    if (callers.size >= MAX_CACHED) callers.clear()
-    if (caller) callers.set(hashed, caller)
-    else callers.delete(hashed)
+    if (callers.size >= MAX_CACHED) clear()
+    if (caller) {
+      callers.set(hashed, caller)
+      const { id } = caller.account
+      const known = byAccount.get(id)
+      if (known) known.add(hashed)
+      else byAccount.set(id, new Set([hashed]))
+    } else callers.delete(hashed)
     return caller
   }
 

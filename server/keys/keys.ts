@@ -164,7 +164,8 @@ export async function rotateKey(
     const { name, prefix } = rotated
     const facts = { name, prefix, previous_expires_at: timestamp(graceEnds) }
     await addNotice(tx, accountId, 'key_rotated', keyId, facts)
-    await signal('keys')
+    await signal('keys', accountId)
+    await signal('new-keys')
     await announce(tx, accountId, (to) => rotatedEmail(to, rotated))
     return rotated
   })
@@ -186,7 +187,7 @@ export async function revokeKey(ctx: Context, accountId: number, keyId: number):
       returning ${keyColumns(db)}
     `
     if (revoked) {
-      await signal('keys')
+      await signal('keys', accountId)
       // The notice says how long the former secret works.
       await withdrawNotice(tx, accountId, 'key_rotated', keyId)
       await announce(tx, accountId, (to) => revokedEmail(to, revoked))

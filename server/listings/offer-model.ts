@@ -388,7 +388,7 @@ export function openOfferModel(
   const committed = () => {
     commits++
   }
-  // A changed shop signals `keys`.
+  // A changed shop signals `keys`, a holiday `offers`.
   const unsubscribe = [signals.on('offers', committed), signals.on('keys', committed)]
   const timer = setInterval(() => {
     if (!position) return

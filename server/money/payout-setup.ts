@@ -305,7 +305,7 @@ const decide = (
 
 async function setVerified(tx: Context, accountId: number, isVerified: boolean): Promise<void> {
   await tx.db`update accounts set payout_verified = ${isVerified} where id = ${accountId}`
-  await tx.signal('keys')
+  await tx.signal('keys', accountId)
 }
 
 /** Makes failed payouts due again, under new references, because banks refuse to execute a reference twice. */

@@ -25,12 +25,12 @@ export function linkToPrimary(): PrimaryLink {
   let readMetrics: (() => Promise<ProcessMetrics>) | undefined
   let told: Parameters<Siblings['listen']>[0] | undefined
   const primary = openChannel(process, {
-    answers: { metrics: () => readMetrics?.(), signal: (topic) => told?.(topic) },
+    answers: { metrics: () => readMetrics?.(), signal: (notice) => told?.(notice) },
   })
   return {
     counters: () => sharedCounters(primary),
     siblings: {
-      tell: (topic) => primary.ask('signal', topic, SIGNAL_TIMEOUT_MS),
+      tell: (notice) => primary.ask('signal', notice, SIGNAL_TIMEOUT_MS),
       listen(notify) {
         told = notify
       },

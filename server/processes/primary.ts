@@ -59,9 +59,9 @@ function openProcesses({ log, fail }: Started) {
   const others = (asking: Worker) => [...running].filter(({ worker }) => worker !== asking)
 
   /** Resolves when all processes but the one that asks have answered, or don't. */
-  const tellOthers = (asking: Worker, topic: unknown) =>
+  const tellOthers = (asking: Worker, notice: unknown) =>
     Promise.all(
-      others(asking).map(({ channel }) => channel.ask('signal', topic, ANSWER_TIMEOUT_MS)),
+      others(asking).map(({ channel }) => channel.ask('signal', notice, ANSWER_TIMEOUT_MS)),
     )
 
   const metricsOfOthers = async (asking: Worker, own: ProcessMetrics) => {
@@ -90,7 +90,7 @@ function openProcesses({ log, fail }: Started) {
         answers: {
           count: countHits(counters),
           metrics: (own: ProcessMetrics) => metricsOfOthers(worker, own),
-          signal: (topic) => tellOthers(worker, topic),
+          signal: (notice) => tellOthers(worker, notice),
         },
         news: {
           ready(welcome: string) {

@@ -60,7 +60,7 @@ describe('the sandbox’s clock', () => {
         const rows = await Reflect.apply(query, self, args)
         if (moved) return rows
         moved = true
-        const signalled = new Promise<void>((resolve) => ctx.signals.on('clock', resolve))
+        const signalled = new Promise<unknown>((resolve) => ctx.signals.on('clock', resolve))
         await ctx.clock.advance(3600)
         await signalled
         return rows
