@@ -15,6 +15,9 @@ const MAX_FAILURES_OF_EMAIL = 10
 const MAX_ATTEMPTS = 60
 /** Requests for a new password per client address and hour, and per e-mail address and hour. */
 const MAX_RESETS = 3
+/** Links to a new address per member and hour, and per e-mail address and hour: a member may enter anybody's address. */
+const MAX_EMAIL_CHANGES = 5
+const MAX_LINKS_TO_EMAIL = 3
 
 /**
  * Limits attempts at a password. An attempt is counted before it is made, so that parallel attempts count as well; the
@@ -67,6 +70,33 @@ export async function limitResets(
   if (from.exceeded) throw tooMany(ctx, from)
   const to = await ctx.limiter.count(`reset:${subjectOf(email)}`, MAX_RESETS, HOUR)
   return !to.exceeded
+}
+
+/**
+ * Limits changes of a member's e-mail address. The count of one that fails, such as with a wrong password, is taken back.
+ *
+ * @throws rate_limited, whether or not the address belongs to another member; the errors of `request`
+ */
+export async function limitEmailChanges<T>(
+  ctx: Service,
+  memberId: number,
+  email: string,
+  request: () => Promise<T>,
+): Promise<T> {
+  const counters: [string, number][] = [
+    [`email-change:${memberId}`, MAX_EMAIL_CHANGES],
+    [`email-change:${subjectOf(email)}`, MAX_LINKS_TO_EMAIL],
+  ]
+  for (const [subject, max] of counters) {
+    const limit = await ctx.limiter.count(subject, max, HOUR)
+    if (limit.exceeded) throw tooMany(ctx, limit)
+  }
+  try {
+    return await request()
+  } catch (error) {
+    await Promise.all(counters.map(([subject, max]) => ctx.limiter.count(subject, max, HOUR, -1)))
+    throw error
+  }
 }
 
 /**

@@ -169,4 +169,20 @@ describe('the settings of a member', () => {
     expect((await app.anyone.post('/email', form({ token }))).status).toBe(200)
     expect((await member.get('/dashboard/api/me')).body.data.email).toBe(email)
   })
+
+  it('a new e-mail address gets three links an hour from all members, and a member can send five', async () => {
+    const [first, second] = [await memberWithPassword(), await memberWithPassword()]
+    const put = async ({ put }: SignedInClient, email: string, password = PASSWORD) =>
+      (await put(`${SETTINGS}/email`, { payload: { email, password } })).status
+    const victim = 'victim@elsewhere.example'
+    const statuses = [await put(first, victim, 'wrong password')]
+    for (let i = 0; i < 4; i++) statuses.push(await put(first, victim))
+    expect(statuses).toEqual([422, 202, 202, 202, 429])
+    expect(await put(second, 'Victim@elsewhere.example')).toBe(429)
+    expect(await mailsTo(app, victim)).toHaveLength(3)
+    expect(await put(first, 'one@elsewhere.example')).toBe(202)
+    expect(await put(first, 'another@elsewhere.example')).toBe(429)
+    time += 3_600_000
+    expect(await put(first, victim)).toBe(202)
+  })
 })

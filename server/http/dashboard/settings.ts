@@ -14,7 +14,7 @@ import {
   ShopName,
   shippingOptions,
 } from '../shapes/account.ts'
-import { limitAttempts } from '../sign-in-limits.ts'
+import { limitAttempts, limitEmailChanges } from '../sign-in-limits.ts'
 
 const ShopInput = Type.Partial(
   Type.Object({
@@ -99,7 +99,9 @@ export const settingsApi =
       },
       async (request, reply) => {
         const { member, body } = request
-        await limitAttempts(ctx, request, member.email, () => requestEmailChange(ctx, member, body))
+        await limitEmailChanges(ctx, member.id, body.email, () =>
+          limitAttempts(ctx, request, member.email, () => requestEmailChange(ctx, member, body)),
+        )
         return reply.code(202).send({})
       },
     )
