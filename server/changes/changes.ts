@@ -256,7 +256,9 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
     where: db`
       created_at < ${before}
       and (
-        account_id not in (select account_id from change_followers)
+        not exists (
+          select from change_followers f where f.account_id = changes.account_id
+        )
         or exists (
           select
           from changes later
