@@ -1,5 +1,6 @@
 import { recordAudit } from '../audit/record.ts'
 import type { Context } from '../context.ts'
+import { DAYS } from '../time/units.ts'
 
 /** Writes a sign-in event to the audit log. `member` is null if the request has not proved to come from a member. */
 export const recordSignInEvent = (
@@ -20,3 +21,27 @@ export const recordSignInEvent = (
     requestId,
     ...more,
   })
+
+/**
+ * The addresses that the account or one of its members had in the last 30 days and that were replaced, as far as the
+ * audit log reaches back. It is the only record of them.
+ */
+export async function formerEmails(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  accountId: number,
+): Promise<string[]> {
+  const replaced = await db<{ email: string }[]>`
+    select distinct before ->> 'email' as email
+    from audit_entries
+    where
+      record in (
+        select ${`account:${accountId}`}
+        union all
+        select 'member:' || id from members where account_id = ${accountId}
+      )
+      and created_at > ${new Date(now().getTime() - 30 * DAYS)}
+      and before ->> 'email' <> after ->> 'email'
+    order by email
+  `
+  return replaced.map(({ email }) => email)
+}

@@ -1,8 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { changeAccount } from '../accounts/accounts.ts'
 import { hashPassword } from '../members/password.ts'
-import { type SignedInClient, startTestApp, type TestApp } from '../test/app.ts'
+import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, createListings, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import {
+  cookieOf,
+  form,
+  PASSWORD as MEMBER_PASSWORD,
+  mailedToken,
+  mailsTo,
+  sellerWithPassword,
+} from '../test/fixtures/members.ts'
 import { act, buy, PARCEL, ship, shipsBy } from '../test/fixtures/orders.ts'
 
 const IBAN = 'NL02 ABNA 0123 4567 89'
@@ -113,6 +121,41 @@ describe('a payout setup in the sandbox', () => {
     await advance(app.operator, 48 * HOURS + 1)
     expect(await state()).toBeOneOf(['due', 'paid'])
     expect((await member.get(SETUP)).body.data.hold_until).toBeNull()
+  })
+
+  it('a change of the bank account is announced to every address that the shop had in the last 30 days', async () => {
+    const { accountId, email } = await sellerWithPassword(app)
+    const account = `/operator/v1/accounts/${accountId}`
+    const password = MEMBER_PASSWORD
+    const put = async (path: string, payload: object, signedInAs: string) => {
+      const signedIn = await app.anyone.post('/signin', form({ email: signedInAs, password }))
+      return app.anyone.put(`/dashboard/api/${path}`, {
+        headers: { cookie: cookieOf(signedIn), origin: PUBLIC_URL },
+        payload: { ...payload, password },
+      })
+    }
+    const move = async (from: string, to: string) => {
+      await put('settings/email', { email: to }, from)
+      expect(
+        (await app.anyone.post('/email', form({ token: await mailedToken(app, to) }))).status,
+      ).toBe(200)
+    }
+    const setUp = (iban: string, signedInAs: string) =>
+      put('payouts/setup', { holder: 'Kanto Cards', iban }, signedInAs)
+    const announcements = async (to: string) =>
+      (await mailsTo(app, to)).filter(({ subject }) => subject.includes('is being changed')).length
+
+    await setUp(IBAN, email)
+    const [second, third, fourth] = [`second-${email}`, `third-${email}`, `fourth-${email}`]
+    await move(email, second)
+    await advance(app.operator, 31 * 24 * HOURS)
+    await move(second, third)
+    // The operator's change of the shop's address leaves that of the member.
+    await app.operator.patch(account, { payload: { email: fourth } })
+    await setUp(OTHER_IBAN, third)
+    expect(await Promise.all([email, second, third, fourth].map(announcements))).toEqual([
+      ...[0, 1, 1, 1],
+    ])
   })
 
   it('the operator can reject a payout setup with a reason, and verify it again', async () => {

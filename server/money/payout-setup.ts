@@ -7,7 +7,8 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { conflict, validationError } from '../errors.ts'
-import { sendMail } from '../mail/outbox.ts'
+import { sendMail, sendMails } from '../mail/outbox.ts'
+import { formerEmails } from '../members/audit.ts'
 import { parseIban } from '../text/iban.ts'
 import { HOURS } from '../time/units.ts'
 import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
@@ -113,7 +114,8 @@ type BankAccount = { holder: string; iban: string }
 
 /**
  * Submits a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox it takes
- * effect at once and is verified as well. A change requires the password, and the account's address is notified.
+ * effect at once and is verified as well. A change requires the password, and the account's present and former addresses
+ * are notified: a thief of the password may have changed the address before.
  *
  * @param requirePassword throws validation_error if a text is not the member's password
  * @throws validation_error on `iban`; the errors of `requirePassword`
@@ -159,9 +161,11 @@ export async function submitSetup(
     `
     const seller = await sellerOf(tx, accountId)
     if (isChange) {
-      await sendMail(
+      const addresses = new Set([seller.email, ...(await formerEmails(tx, accountId))])
+      const accounts = { before: ibanLast4!, after: iban.slice(-4) }
+      await sendMails(
         tx,
-        setupChangedEmail(tx, seller, { before: ibanLast4!, after: iban.slice(-4) }),
+        [...addresses].map((email) => setupChangedEmail(tx, { ...seller, email }, accounts)),
       )
     }
     if (ctx.config.sandbox) await applyChange(tx, accountId)

@@ -210,7 +210,8 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
     update payouts set state = 'failed', reason = 'Closed' where id = ${due.id}
   `
   const bank = { holder: 'Tour', iban: 'NL02ABNA0123456789', password: undefined }
-  await submitSetup(app.ctx, seller.accountId, bank, async () => {})
+  // The second one is a change.
+  for (let i = 0; i < 2; i++) await submitSetup(app.ctx, seller.accountId, bank, async () => {})
   const setup = `${account}/payout-setup`
   await ok(operator.post(`${setup}/reject`, { payload: { reason: 'Another holder' } }))
   await ok(operator.post(`${setup}/verify`))
