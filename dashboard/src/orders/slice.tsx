@@ -75,13 +75,14 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
             facts={[
               { label: 'Items', value: <Money amount={totals.merchandise} /> },
               { label: `Shipping (${shipping.method})`, value: <Money amount={totals.shipping} /> },
-              { label: 'You receive', value: <Money amount={totals.seller_net} /> },
+              { label: 'After commission', value: <Money amount={totals.seller_net} /> },
             ]}
           />
           <p className="help">
             {shipping.paid_to === 'seller'
-              ? 'Shipping is paid out to you. Cancelled items are included.'
-              : 'Shipping pays for the label. Cancelled items are included.'}
+              ? 'Shipping is paid out to you. '
+              : 'Shipping pays for the label. '}
+            Cancellations and refunds are not deducted.
           </p>
         </Section>
         <Section title="History">
@@ -132,7 +133,7 @@ const columnsFor = (slice: OwnSlice, onCancel: (row: OrderRow) => void): Column<
   { key: 'price', header: 'Price', align: 'end', cell: ({ price }) => <Money amount={price} /> },
   {
     key: 'net',
-    header: 'You receive',
+    header: 'After commission',
     align: 'end',
     cell: ({ financial }) => <Money amount={financial.seller_net} />,
   },

@@ -119,6 +119,16 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await expectAccessible(page)
   })
 
+  it('an order whose price is refunded in part does not promise its whole net to the seller', async () => {
+    const { orders, member } = await shopWith(PARCEL, 'Misty')
+    const payload = { amount: 1, reason: 'A bent corner' }
+    await app.operator.post(`/operator/v1/orders/${orders[0]}/refund`, { payload })
+    const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
+    await page.getByText('Refunded €1.00').waitFor()
+    await page.getByText('Cancellations and refunds are not deducted.').waitFor()
+    expect(await page.getByText('You receive').count()).toBe(0)
+  })
+
   it('a click next to a dialog asks once something was chosen in it', async () => {
     const { orders, member } = await shopWith(PARCEL, 'Misty')
     const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
