@@ -16,13 +16,16 @@ const COLUMNS: Column<Line>[] = [
     key: 'order',
     header: 'Order',
     isRowHeader: true,
-    cell: ({ order_id: order, shipping }) =>
+    cell: ({ order_id: order, shipping, refunds }) =>
       order !== null ? (
         <Link href={`/orders/${order}`}>{order}</Link>
       ) : shipping > 0 ? (
         'Shipping'
+      ) : refunds < 0 ? (
+        'Deducted from another payout'
       ) : (
-        'Deduction for an earlier order'
+        // The refund of an order that was paid out before, or the part of this order that another payout has paid.
+        'Deduction for another payout'
       ),
   },
   ...(['gross', 'commission', 'refunds', 'shipping'] as const).map(

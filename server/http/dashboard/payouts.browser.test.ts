@@ -6,7 +6,16 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
-import { act, buy, insertSlices, PARCEL, ship, shipsBy } from '../../test/fixtures/orders.ts'
+import {
+  act,
+  buy,
+  insertSlices,
+  LABEL,
+  openShop,
+  PARCEL,
+  ship,
+  shipsBy,
+} from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the page Payouts', () => {
   let app: BrowserApp
@@ -69,6 +78,34 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download CSV' }).click()
     expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
+  })
+
+  it('the page of a payout distinguishes a deduction from money that was deducted from another payout', async () => {
+    const shop = await openShop(app, LABEL)
+    const member = await app.member(shop.accountId)
+    const sell = async (price: number) => {
+      const [listing] = await list(shop, cardItem({ price }))
+      const { orderIds } = await buy(app, [[listing!, 1]])
+      await ship(shop, orderIds[0]!)
+      await act(app, orderIds[0]!, 'receive')
+      await app.operator.post('/operator/v1/payout-runs')
+      return orderIds[0]!
+    }
+    const refunded = await sell(10)
+    const payload = { amount: 10, reason: 'A scratch' }
+    await app.operator.post(`/operator/v1/orders/${refunded}/refund`, { payload })
+    await sell(20)
+    // The cancellation returns the commission, which was deducted with the refund.
+    await act(app, refunded, 'dispute')
+    await act(app, refunded, 'resolve', { in_favour_of: 'buyer' })
+
+    const { data } = (await member.get('/dashboard/api/payouts')).body
+    const [credit, second] = data as { id: number }[]
+    const page = await app.open(`/dashboard/payouts/${credit!.id}`, { member })
+    const row = (name: string) => page.getByRole('row', { name })
+    await row('Deducted from another payout').getByText('-€0.50').waitFor()
+    await page.goto(`${app.address}/dashboard/payouts/${second!.id}`)
+    await row('Deduction for another payout').getByText('€10.00').waitFor()
   })
 
   it('a statement with more than 500 orders shows the first of them and the total of all', async () => {
