@@ -93,14 +93,15 @@ export const removeReview = (ctx: Context, orderId: number, reason: string): Pro
 /**
  * The seller's public reply to a review; a further one replaces it.
  *
+ * @param wanted.former the reply that this one replaces; any, if it is undefined
  * @throws not_found unless it is the account's and shown, conflict if the buyer's data was erased: a reply addresses the
- *   buyer
+ *   buyer; conflict if the current reply is neither `former` nor this one
  */
 export const replyToReview = (
   ctx: Context,
   accountId: number,
   id: number,
-  text: string,
+  { text, former }: { text: string; former?: string | null | undefined },
 ): Promise<Review> =>
   inTransaction(ctx, async (tx) => {
     const [found] = await tx.db<{ sliceId: number }[]>`
@@ -110,6 +111,10 @@ export const replyToReview = (
     await lockSlice(tx, found.sliceId)
     await requireReview(tx, accountId, id)
     await refuseErasedBuyer(tx, found.sliceId)
+    const { reply } = await getReview(tx, id)
+    if (former !== undefined && reply !== former && reply !== text) {
+      throw conflict('Another reply was saved meanwhile. Reply again to replace it.')
+    }
     await tx.db`update reviews set reply = ${text}, replied_at = ${tx.now()} where id = ${id}`
     return (await readReviews(tx.db, [id]))[0]!
   })

@@ -1,5 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Link } from 'wouter'
+import { isConflict } from '../orders/api.ts'
 import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -7,7 +9,7 @@ import { formatNumber } from '../ui/format.ts'
 import { Section } from '../ui/section.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
-import { listReviews, type Review, reply } from './api.ts'
+import { listReviews, type Reply, type Review, reply } from './api.ts'
 
 /** The buyer's review of an order, with the form for the reply. */
 export function ReviewPart({ order }: { order: number }) {
@@ -20,12 +22,13 @@ export function ReviewPart({ order }: { order: number }) {
   return (
     <Section title="Review">
       <ReviewText review={review} />
-      {!review.reply &&
-        (review.can_reply ? (
-          <ReplyForm review={review} />
-        ) : (
+      {review.can_reply ? (
+        <ReplyForm review={review} />
+      ) : (
+        !review.reply && (
           <p className="help">You can no longer reply, because the buyer’s data was erased.</p>
-        ))}
+        )
+      )}
     </Section>
   )
 }
@@ -67,23 +70,47 @@ export const ReviewEntry = ({ review }: { review: Review }) => (
 export const summaryOf = (rating: number | null, count: number) =>
   `${rating === null ? '' : `${formatNumber(rating)} of 5 stars, `}${formatNumber(count)} in all`
 
+/** The form for the first reply, and for one that replaces it. A typed text stays if another member has replied meanwhile. */
 function ReplyForm({ review }: { review: Review }) {
-  const queryClient = useQueryClient()
+  const [draft, setDraft] = useState<Reply>()
+  const current = review.reply?.text ?? null
+  if (!draft && current !== null) {
+    return (
+      <Button onPress={() => setDraft({ text: current, former: current })}>Change the reply</Button>
+    )
+  }
+  const { text, former } = draft ?? { text: '', former: null }
   return (
     <Form
       label="Reply to the review"
-      onSubmit={async (data) => {
-        await reply(review.id, String(data.get('text')))
+      onSubmit={async () => {
+        try {
+          await reply(review.id, { text, former })
+        } catch (error) {
+          // The other reply is shown now, so the next attempt may replace it.
+          if (isConflict(error)) setDraft({ text })
+          throw error
+        }
         notify('Your reply is public now.')
-        await queryClient.invalidateQueries({ queryKey: ['reviews'] })
+        setDraft(undefined)
       }}
       actions={(isSaving) => (
-        <Button type="submit" isPending={isSaving}>
-          Reply
-        </Button>
+        <>
+          <Button type="submit" isPending={isSaving}>
+            Reply
+          </Button>
+          {current !== null && <Button onPress={() => setDraft(undefined)}>Cancel</Button>}
+        </>
       )}
     >
-      <TextArea name="text" label="Your reply" rows={2} help="Buyers see it next to the review." />
+      <TextArea
+        name="text"
+        label="Your reply"
+        rows={2}
+        value={text}
+        onChange={(text) => setDraft({ text, former })}
+        help="Buyers see it next to the review."
+      />
     </Form>
   )
 }

@@ -446,6 +446,36 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText(/^You replied/).waitFor()
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await expectAccessible(page)
+    await page.getByRole('button', { name: 'Change the reply' }).click()
+    expect(await page.getByLabel('Your reply').inputValue()).toBe('Thank you!')
+    await page.getByLabel('Your reply').fill('Thank you, Brock!')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Reply', exact: true }).click()
+    await page.getByLabel('Your reply').waitFor({ state: 'detached' })
+    await page.getByText('Thank you, Brock!').waitFor()
+  })
+
+  it('a reply to a review keeps its text if another member has replied meanwhile, and replaces that reply once it was shown', async () => {
+    const { member, shop, orders } = await shopWith(PARCEL, 'Misty')
+    const [order] = orders as [number]
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await act(app, order, 'receive')
+    const { body } = await act(app, order, 'review', { stars: 4 })
+    const page = await app.open(`/dashboard/orders/${order}`, { member, expects: /status of 409/ })
+    const text = 'Enjoy the card, Misty!'
+    const other = { payload: { text: 'Thanks from all of us' } }
+    const typed = page.getByLabel('Your reply')
+    const send = page.getByRole('button', { name: 'Reply', exact: true })
+    await typed.fill(text)
+    await member.post(`/dashboard/api/reviews/${body.data.id}/reply`, other)
+    await send.click()
+    await page.getByText('Another reply was saved meanwhile.').waitFor()
+    await page.getByText(other.payload.text).waitFor()
+    expect(await typed.inputValue()).toBe(text)
+    await send.click()
+    await typed.waitFor({ state: 'detached' })
+    await page.getByText(text).waitFor()
+    expect(await page.getByText(other.payload.text).count()).toBe(0)
   })
 
   it('an answer to a dispute that another member has answered meanwhile keeps its text, and says why it was refused', async () => {

@@ -7,7 +7,7 @@ import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
-import { Data, Id, Nullable, Paginated, PathId } from '../schema.ts'
+import { Data, Id, Nullable, Paginated, PathId, Text } from '../schema.ts'
 import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
 
 const OwnReview = Type.Intersect([ReviewSchema, Type.Object({ can_reply: Type.Boolean() })])
@@ -61,7 +61,12 @@ export const reviewsApi =
         attachValidation: true,
         schema: {
           params: Type.Object({ review: PathId('The review') }),
-          body: ReplyInput,
+          body: Type.Object({
+            ...ReplyInput.properties,
+            former: Type.Optional(
+              Nullable(Text(), { description: 'The reply that this one replaces' }),
+            ),
+          }),
           response: { 200: Data(OwnReview, 'The review with the reply') },
         },
       },
@@ -70,7 +75,7 @@ export const reviewsApi =
         await refuseInvalid(request, params.review, (id) =>
           requireReview(ctx, member.accountId, id),
         )
-        const review = await replyToReview(ctx, member.accountId, params.review, body.text)
+        const review = await replyToReview(ctx, member.accountId, params.review, body)
         return { data: ownReviewJson(review) }
       },
     )

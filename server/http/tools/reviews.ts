@@ -70,7 +70,7 @@ export const ownReviewRoutes =
         const { review } = request.params
         await refuseInvalid(request, review, (id) => requireReview(ctx, account.id, id))
         return {
-          data: reviewJson(await replyToReview(ctx, account.id, review, request.body.text)),
+          data: reviewJson(await replyToReview(ctx, account.id, review, request.body)),
         }
       },
     )
