@@ -63,7 +63,7 @@ export const listSetups = (
       ${source(db)}
       where
         s.account_id is ${state === 'missing' ? db`null` : db`not null`}
-        ${state === undefined ? db`` : db`and ${stateOf(db)} = ${state}`}
+        ${state === undefined ? db`` : db`and ${setupStateOf(db)} = ${state}`}
     `
     const first = state === 'missing' ? db`a.id` : db`s.submitted_at`
     return {
@@ -85,18 +85,19 @@ const source = (db: Db) => db`
   left join payout_setup_changes c on c.account_id = a.id
 `
 
-const stateOf = (db: Db) => db`
+/** The state of the setup of an account `a`; `setup` is its row, if there is one. */
+export const setupStateOf = (db: Db, setup = db`s`) => db`
   case
     when a.payout_verified then 'verified'
-    when s.account_id is null then 'missing'
-    when s.rejected_because is not null then 'rejected'
+    when ${setup}.account_id is null then 'missing'
+    when ${setup}.rejected_because is not null then 'rejected'
     else 'submitted'
   end
 `
 
 const columns = (db: Db, now: Date) => db`
   a.id as "accountId",
-  ${stateOf(db)} as state,
+  ${setupStateOf(db)} as state,
   case when not a.payout_verified then s.rejected_because end as reason,
   s.holder,
   s.iban_last4 as "ibanLast4",

@@ -134,6 +134,37 @@ it('a seller without a payout setup is reminded, and has 14 days until a verific
   expect((await rowOf(saved, orders[1]!)).status).toBe('pending')
 })
 
+it('the e-mails about orders that wait for the payout setup say that it is being checked or was rejected', async () => {
+  const [checked, rejected] = [await openShop(app), await openShop(app)]
+  const orders: number[] = []
+  for (const shop of [checked, rejected]) {
+    orders.push(...(await sellEach(app, shop, cardItem())))
+    const member = await app.member(shop.accountId)
+    await member.put('/dashboard/api/payouts/setup', {
+      payload: { holder: 'Kanto Cards', iban: 'NL02ABNA0123456789' },
+    })
+    await verify(shop, false)
+  }
+  await app.operator.post(`/operator/v1/accounts/${rejected.accountId}/payout-setup/reject`, {
+    payload: { reason: 'Another holder' },
+  })
+  await runOnBoth()
+  await advance(app.operator, 12 * DAY_S)
+  await runOnBoth()
+  for (const [shop, order, words] of [
+    [checked, orders[0], 'Your bank account is being checked'],
+    [rejected, orders[1], 'Your bank account was rejected'],
+  ] as const) {
+    const [, ...subjects] = (await subjectsTo(shop)).filter(
+      (subject) => subject !== 'Your payout setup was rejected',
+    )
+    expect(new Set(subjects)).toEqual(new Set([words, `${words}: order ${order}`]))
+  }
+  for (const { text } of (await mailsTo(checked)).slice(1)) {
+    expect(text).toContain('as soon as we have verified your bank account')
+  }
+})
+
 it('a seller without a payout setup is reminded within the next run of an order that follows cancelled ones', async () => {
   const shop = await openShop(app)
   const [order] = (await sellEach(app, shop, cardItem())) as [number]

@@ -3,6 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { ApiError, conflict } from '../errors.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { setupStateOf } from '../money/payout-setup.ts'
 import { DAYS } from '../time/units.ts'
 import { type Announced, cancelAnnouncedEmail } from './emails.ts'
 import { cancel, changeOrder, type OrderContext, requireNoPurchase } from './transitions.ts'
@@ -119,6 +120,7 @@ const announce = (ctx: Context): Promise<number> =>
       end
       from locked
       join accounts a on a.id = locked.account_id
+      left join payout_setups setup on setup.account_id = a.id
       join checkouts c on c.id = locked.checkout_id
       where s.id = locked.id
       returning
@@ -129,7 +131,7 @@ const announce = (ctx: Context): Promise<number> =>
         c.buyer_name as "buyerName",
         a.shop_name as "shopName",
         a.email,
-        a.payout_verified as "isVerified"
+        ${setupStateOf(db, db`setup`)} as setup
     `
     if (slices.length > 0) {
       await sendMails(

@@ -3,6 +3,7 @@ import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
 import { type NewMail, oneLine, quote } from '../mail/mail.ts'
+import type { SetupState } from '../money/payout-setup.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
@@ -261,34 +262,57 @@ export type Announced = {
   buyerName: string
   shopName: string
   email: string
-  isVerified: boolean
+  setup: SetupState
+}
+
+/** What a payout setup that isn't verified waits for: the subject, and a sentence that a link follows. */
+const UNVERIFIED = {
+  missing: {
+    subject: 'Your payout setup is missing',
+    next: 'You need a verified payout setup to ship and to be paid',
+  },
+  submitted: {
+    subject: 'Your bank account is being checked',
+    next: 'You can ship and be paid as soon as we have verified your bank account',
+  },
+  rejected: {
+    subject: 'Your bank account was rejected',
+    next: 'You need a verified bank account to ship and to be paid. Please enter it again',
+  },
 }
 
 /** To the seller, three days before the system cancels. */
 export const cancelAnnouncedEmail = (
   ctx: Pick<Context, 'config'>,
-  { orderId, rows, cancelAt, buyerName, shopName, email, isVerified }: Announced,
+  { orderId, rows, cancelAt, buyerName, shopName, email, setup }: Announced,
 ): NewMail => ({
   to: email,
-  subject: `${isVerified ? 'Please ship' : 'Your payout setup is missing'}: order ${orderId}`,
+  subject: `${setup === 'verified' ? 'Please ship' : UNVERIFIED[setup].subject}: order ${orderId}`,
   text: textFor(shopName, [
     `${nameOf({ name: buyerName })} is waiting for ${rows === 1 ? 'an item' : `${rows} items`} that you have not shipped: ${orderPage(ctx, orderId)}`,
-    isVerified
+    setup === 'verified'
       ? 'Please ship the order and mark it as shipped.'
-      : `You can ship once your payout setup is verified: ${payoutsPage(ctx)}`,
+      : `${UNVERIFIED[setup].next}: ${payoutsPage(ctx)}`,
     `Otherwise the order is cancelled and refunded automatically on ${dateAndTime(cancelAt)}.`,
   ]),
 })
 
-/** To the seller, about orders that wait for the payout setup. */
-export const setupMissingEmail = (
+/** A seller whose orders wait for the payout setup. */
+export type SetupReminder = {
+  shopName: string
+  email: string
+  setup: keyof typeof UNVERIFIED
+  slices: number
+}
+
+export const setupReminderEmail = (
   ctx: Pick<Context, 'config'>,
-  { shopName, email, slices }: { shopName: string; email: string; slices: number },
+  { shopName, email, setup, slices }: SetupReminder,
 ): NewMail => ({
   to: email,
-  subject: 'Your payout setup is missing',
+  subject: UNVERIFIED[setup].subject,
   text: textFor(shopName, [
-    `${slices === 1 ? 'An order is' : `${slices} orders are`} waiting to be shipped. You need a verified payout setup to ship and to be paid: ${payoutsPage(ctx)}`,
+    `${slices === 1 ? 'An order is' : `${slices} orders are`} waiting to be shipped. ${UNVERIFIED[setup].next}: ${payoutsPage(ctx)}`,
   ]),
 })
 

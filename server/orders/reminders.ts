@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { setupStateOf } from '../money/payout-setup.ts'
 import { DAYS } from '../time/units.ts'
-import { labelUnusedEmail, setupMissingEmail } from './emails.ts'
+import { labelUnusedEmail, type SetupReminder, setupReminderEmail } from './emails.ts'
 
 const LABEL_UNUSED_MS = 3 * DAYS
 /** A seller without a payout setup is reminded again after this time, while orders wait. */
@@ -22,7 +23,7 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
   inTransaction(ctx, async (tx) => {
     const { db, now } = tx
     const before = new Date(now().getTime() - SETUP_AGAIN_MS)
-    const accounts = await db<{ id: number; shopName: string; email: string; slices: number }[]>`
+    const accounts = await db<(SetupReminder & { id: number })[]>`
       update accounts a
       set setup_reminded_at = ${now()}
       from (
@@ -49,11 +50,13 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
         limit ${BATCH}
         for no key update skip locked
       ) waiting
+      left join payout_setups s on s.account_id = waiting.id
       where a.id = waiting.id
       returning
         a.id,
         a.shop_name as "shopName",
         a.email,
+        ${setupStateOf(db)} as setup,
         (
           select count(distinct slice_id)
           from orders
@@ -63,7 +66,7 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
     if (accounts.length > 0) {
       await sendMails(
         tx,
-        accounts.map((account) => setupMissingEmail(ctx, account)),
+        accounts.map((account) => setupReminderEmail(ctx, account)),
       )
     }
     return accounts.length
