@@ -264,9 +264,12 @@ function Preview({
 /** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
 const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])
 
+/** The status of an exported listing is no field of an item, so nothing else says so. */
+const WAS_HIDDEN = 'It was hidden when it was exported. The import puts it on sale.'
+
 /** Reads all rows, and checks them with the service. */
 async function checkAll(
-  { rows }: CsvFile,
+  { columns, rows }: CsvFile,
   mapping: Mapping,
   choices: ReadonlyMap<string, string>,
   signal: AbortSignal,
@@ -274,7 +277,12 @@ async function checkAll(
 ): Promise<Row[]> {
   const all: Row[] = []
   let done = 0
-  const read = rows.map(({ values }) => readRow(values, mapping))
+  const status = columns.findIndex((name) => name.toLowerCase() === 'status')
+  const read = rows.map(({ values }) => {
+    const row = readRow(values, mapping)
+    if (values[status]?.trim().toLowerCase() === 'hidden') row.warnings.push(WAS_HIDDEN)
+    return row
+  })
   for (const { item } of read) {
     const chosen = choices.get(wantedBy(item))
     if (chosen !== undefined) item.card = chosen

@@ -864,6 +864,20 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     )
   })
 
+  it('the preview of an import warns that a listing that was hidden when it was exported goes on sale', async () => {
+    const { seller, member } = await openShop()
+    const ids = await list(seller, cardItem(), cardItem())
+    await seller.patch(`/v1/listings/${ids[1]}`, { payload: { status: 'hidden' } })
+    const { text } = await member.get('/dashboard/api/listings/export')
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await chooseFile(page, text)
+    await page.getByText('2 rows can be listed, 1 of them has a warning.').waitFor()
+    await page.getByText('Rows with warnings (1)').click()
+    const warned = page.getByRole('listitem').filter({ hasText: 'It was hidden' })
+    expect(await warned.first().textContent()).toContain('Row 2')
+  })
+
   it('failed rows of an import have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
     const { member } = await openShop()
     const page = await app.open('/dashboard/listings/import', { member })
