@@ -28,7 +28,7 @@ export function SalesChart({ days, total }: Overview['sales']) {
               <tr>
                 <th scope="col">Day</th>
                 <th scope="col" className="end">
-                  Orders
+                  Items sold
                 </th>
                 <th scope="col" className="end">
                   Sales
@@ -57,7 +57,7 @@ export function SalesChart({ days, total }: Overview['sales']) {
 const FigureRow = ({ name, figures }: { name: string; figures: Omit<Day, 'date'> }) => (
   <tr>
     <th scope="row">{name}</th>
-    <td className="end" data-label="Orders">
+    <td className="end" data-label="Items sold">
       {formatNumber(figures.orders)}
     </td>
     <td className="end" data-label="Sales">
