@@ -42,15 +42,11 @@ export function StatementTab() {
 }
 
 function Statement({ statement, shop }: { statement: StatementRecord; shop: string }) {
-  const { month, slices, totals, invoice } = statement
+  const { month, slices, totals } = statement
   return (
     <Section
       title={`Statement of ${nameOf(month)}`}
-      help={
-        invoice
-          ? `${shop} · fee invoice ${invoice.number}`
-          : `${shop} · the fee invoice is issued after the end of the month`
-      }
+      help={`${shop} · ${invoiceOf(statement)}`}
       actions={
         <>
           <Button icon="print" onPress={() => window.print()}>
@@ -120,6 +116,13 @@ const Balance = ({ label, amount }: { label: string; amount: number }) => (
     </td>
   </tr>
 )
+
+function invoiceOf({ month, totals, invoice }: StatementRecord): string {
+  if (invoice) return `fee invoice ${invoice.number}`
+  return month < thisMonth() && totals.commission === 0
+    ? 'no fee invoice, because there was no commission'
+    : 'the fee invoice is issued after the end of the month'
+}
 
 /** Months of statements are in UTC. */
 const monthOf = (moment: Date) => moment.toISOString().slice(0, 7)

@@ -108,6 +108,14 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await row('Deduction for another payout').getByText('€10.00').waitFor()
   })
 
+  it('the statement of a past month without commission says that it has no fee invoice', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/payouts/statements?month=2020-01', { member })
+    await page.getByText('no fee invoice, because there was no commission').waitFor()
+    await page.goto(`${app.address}/dashboard/payouts/statements`)
+    await page.getByText('the fee invoice is issued after the end of the month').waitFor()
+  })
+
   it('a statement with more than 500 orders shows the first of them and the total of all', async () => {
     const { accountId } = await app.seller()
     const sell = async (orders: number) => {
