@@ -9,8 +9,9 @@ import { COMMISSION_RATES } from './tiers.ts'
 const AT_MINUTE = 5
 
 /**
- * Sets every seller's tier by the previous month's merchandise that was shipped and not cancelled (§2.9). One process
- * does this once per month; a tier set by the operator is kept until then. The very first run only records its month.
+ * Sets every seller's tier by the previous month's merchandise that was shipped and is neither cancelled nor disputed
+ * (§2.9). One process does this once per month; a tier set by the operator is kept until then. The very first run only
+ * records its month.
  */
 export async function recalculateTiers(ctx: Context): Promise<void> {
   const month = monthOfRun(ctx.now())
