@@ -9,6 +9,7 @@ import {
   guessMapping,
   type Item,
   inBatches,
+  leftOutRows,
   type Mapping,
   messagesOf,
   readCsv,
@@ -181,6 +182,7 @@ function Preview({
 
   const good = rows?.filter(({ reasons }) => reasons.length === 0) ?? []
   const bad = rows?.filter(({ reasons }) => reasons.length > 0) ?? []
+  const leftOut = rows ? csv.rows.length - rows.length : 0
   const warned = good.filter(({ warnings }) => warnings.length > 0)
   const options = [
     { value: '', label: 'Not in the file' },
@@ -216,6 +218,8 @@ function Preview({
             {warned.length > 0 &&
               `, ${plural(warned.length, 'of them has a warning', 'of them have warnings')}`}
             {bad.length > 0 && `, ${plural(bad.length, 'row has mistakes', 'rows have mistakes')}`}.
+            {leftOut > 0 &&
+              ` ${plural(leftOut, 'row is', 'rows are')} left out, because the status is sold or hidden.`}
           </p>
           {bad.length > 0 && (
             <RowList
@@ -264,38 +268,31 @@ function Preview({
 /** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
 const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])
 
-/** The status of an exported listing is no field of an item, so nothing else says so. */
-const WAS_HIDDEN = 'It was hidden when it was exported. The import puts it on sale.'
-
-/** Reads all rows, and checks them with the service. */
+/** Reads the rows of listings that were on sale, and checks them with the service. */
 async function checkAll(
-  { columns, rows }: CsvFile,
+  csv: CsvFile,
   mapping: Mapping,
   choices: ReadonlyMap<string, string>,
   signal: AbortSignal,
   report: (done: number) => void,
 ): Promise<Row[]> {
+  const { rows } = csv
   const all: Row[] = []
   let done = 0
-  const status = columns.findIndex((name) => name.toLowerCase() === 'status')
-  const read = rows.map(({ values }) => {
-    const row = readRow(values, mapping)
-    if (values[status]?.trim().toLowerCase() === 'hidden') row.warnings.push(WAS_HIDDEN)
-    return row
-  })
+  const leftOut = leftOutRows(csv)
+  const read = rows.flatMap(({ values }, position) =>
+    leftOut.has(position) ? [] : { position, ...readRow(values, mapping) },
+  )
   for (const { item } of read) {
     const chosen = choices.get(wantedBy(item))
     if (chosen !== undefined) item.card = chosen
   }
-  const chunks = inBatches([...read.entries()], CHECKED_AT_ONCE, ([, { item }]) => item)
+  const chunks = inBatches(read, CHECKED_AT_ONCE, ({ item }) => item)
   const work = async () => {
     for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) {
-      const { data } = await untilAnswered(
-        () => checkItems(chunk.map(([, { item }]) => item)),
-        signal,
-      )
+      const { data } = await untilAnswered(() => checkItems(chunk.map(({ item }) => item)), signal)
       signal.throwIfAborted()
-      for (const [i, [position, { item, errors, warnings }]] of chunk.entries()) {
+      for (const [i, { position, item, errors, warnings }] of chunk.entries()) {
         const checked: Checked = data[i]!
         // A value that is no number or too long is not in the item: its own message says more.
         const merged = { ...checked.errors, ...errors }
@@ -314,11 +311,13 @@ async function checkAll(
     }
   }
   await Promise.all([work(), work()])
-  const listable = all.filter(({ reasons }) => reasons.length === 0)
+  // Without the positions of rows that are left out.
+  const checked = all.flat()
+  const listable = checked.filter(({ reasons }) => reasons.length === 0)
   for (const [position, message] of repeatedReferences(listable)) {
     all[position]!.reasons.push(message)
   }
-  return all
+  return checked
 }
 
 function RowList({

@@ -864,18 +864,21 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     )
   })
 
-  it('the preview of an import warns that a listing that was hidden when it was exported goes on sale', async () => {
+  it('an import leaves out the listings that were sold or hidden when they were exported, and counts them', async () => {
     const { seller, member } = await openShop()
-    const ids = await list(seller, cardItem(), cardItem())
+    const ids = await list(seller, cardItem(), cardItem(), cardItem())
     await seller.patch(`/v1/listings/${ids[1]}`, { payload: { status: 'hidden' } })
+    await seller.patch(`/v1/listings/${ids[2]}`, { payload: { quantity: 0 } })
     const { text } = await member.get('/dashboard/api/listings/export')
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
     await chooseFile(page, text)
-    await page.getByText('2 rows can be listed, 1 of them has a warning.').waitFor()
-    await page.getByText('Rows with warnings (1)').click()
-    const warned = page.getByRole('listitem').filter({ hasText: 'It was hidden' })
-    expect(await warned.first().textContent()).toContain('Row 2')
+    await page
+      .getByText('1 row can be listed. 2 rows are left out, because the status is sold or hidden.')
+      .waitFor()
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByText('1 row listed.').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(4)
   })
 
   it('failed rows of an import have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
