@@ -70,7 +70,11 @@ export const post = <T = void>(
   options?: Pick<Options, 'signal' | 'idempotencyKey'>,
 ) => call<T>('POST', path, { body, ...options })
 export const put = <T = void>(path: string, body: unknown) => call<T>('PUT', path, { body })
-export const patch = <T = void>(path: string, body: unknown) => call<T>('PATCH', path, { body })
+export const patch = <T = void>(
+  path: string,
+  body: unknown,
+  options?: Pick<Options, 'idempotencyKey'>,
+) => call<T>('PATCH', path, { body, ...options })
 export const remove = <T = void>(path: string, body?: unknown) => call<T>('DELETE', path, { body })
 /** A file that needs the token. A link can load all others. */
 export const getFile = (path: string): Promise<Blob> =>

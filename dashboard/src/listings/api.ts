@@ -62,8 +62,8 @@ export const useCatalog = (q: string) =>
     staleTime: 60_000,
   })
 
-export const changeListing = (id: number, changes: object) =>
-  patch<Data<Listing>>(`listings/${id}`, changes)
+export const changeListing = (id: number, changes: object, idempotencyKey?: string) =>
+  patch<Data<Listing>>(`listings/${id}`, changes, { idempotencyKey })
 
 export const createListings = (items: object[], idempotencyKey: string) =>
   post<BulkCreateRecord>('listings', { items }, { idempotencyKey })

@@ -10,7 +10,7 @@ import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { bulkEdit, type Listing, nameOf, useListing } from './api.ts'
 
-type Save = (id: number, changes: object) => Promise<void>
+type Save = (id: number, changes: object, idempotencyKey: string) => Promise<void>
 
 /** The dialog of a listing, with all of its fields that can change. */
 export function EditListing({
@@ -76,6 +76,8 @@ function ListingForm({
 }) {
   // The values that the fields began with: the listing may be read again while the form is open.
   const [shown] = useState(() => fieldsOf(listing))
+  const [stock] = useState(listing.quantity)
+  const [key] = useState(randomName)
   return (
     <Form
       label="Listing"
@@ -83,12 +85,12 @@ function ListingForm({
         const text = (field: string) => String(data.get(field) ?? '').trim()
         const changes = changesIn(shown, {
           price: readNumber('price', text('price')),
-          quantity: readCount('quantity', text('quantity')),
+          quantity_delta: readCount('quantity', text('quantity')) - stock,
           status: text('status'),
           description: textIn(text('description')),
           reference: textIn(text('reference')),
         })
-        if (Object.keys(changes).length > 0) await save(listing.id, changes)
+        if (Object.keys(changes).length > 0) await save(listing.id, changes, key)
         notify(`${nameOf(listing)} was saved.`)
         onClose()
       }}
@@ -108,7 +110,7 @@ function ListingForm({
       <CountField
         label="Stock"
         name="quantity"
-        defaultValue={shown.quantity}
+        defaultValue={stock}
         minValue={0}
         maxValue={999}
         isRequired
@@ -139,9 +141,9 @@ function ListingForm({
 }
 
 /** The values that the form shows. A listing that is sold out is on sale as soon as it has stock. */
-const fieldsOf = ({ price, quantity, status, description, reference }: Listing) => ({
+const fieldsOf = ({ price, status, description, reference }: Listing) => ({
   price,
-  quantity,
+  quantity_delta: 0,
   status: status === 'hidden' ? 'hidden' : 'active',
   description: textIn(description),
   reference: textIn(reference),

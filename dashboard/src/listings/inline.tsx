@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef, useState } from 'react'
-import { ApiError } from '../client.ts'
+import { ApiError, randomName } from '../client.ts'
 import { classes } from '../ui/classes.ts'
 import { notify } from '../ui/toast.tsx'
 
@@ -50,10 +50,12 @@ export function InlineInput({
   label: string
   value: string
   inputMode: 'decimal' | 'numeric'
-  onSave: (text: string) => Promise<unknown>
+  /** @param begun the value that was shown when the draft began, and a key that is the same for all attempts to save it */
+  onSave: (text: string, begun: { shown: string; key: string }) => Promise<unknown>
 }) {
   const id = useId()
   const [draft, setDraft] = useState<string>()
+  const begun = useRef({ shown: value, key: '' })
   /** The draft while a save is under way. */
   const typed = useRef(draft)
   const isAskedAgain = useRef(false)
@@ -63,7 +65,11 @@ export function InlineInput({
   // A save that has begun goes on without the page, and its text is expected to be accepted.
   const isSent = isSaving && !hasFailed && draft === sent
   const isUnsaved = draft !== undefined && draft.trim() !== value && !isSent
+  const begin = (shown: string) => {
+    begun.current = { shown, key: randomName() }
+  }
   const change = (text: string | undefined) => {
+    if (draft === undefined) begin(value)
     typed.current = text
     setDraft(text)
     forget()
@@ -76,7 +82,8 @@ export function InlineInput({
       isAskedAgain.current = false
       const text = typed.current
       setSent(text)
-      if (text === undefined || !(await run(() => onSave(text)))) return
+      if (text === undefined || !(await run(() => onSave(text, begun.current)))) return
+      begin(text)
       if (typed.current === text) change(undefined)
     } while (isAskedAgain.current)
   }

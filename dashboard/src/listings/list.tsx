@@ -40,15 +40,20 @@ export function ListingsList() {
   const clearSelection = () => selection.onChange(new Set())
   const { opened, open, close } = useOpened()
 
+  const refresh = () => client.invalidateQueries({ queryKey: ['listings'] })
+
   /** Shows the saved values at once, on every page that was read before. */
-  const save = async (id: number, changes: object) => {
-    const { data } = await changeListing(id, changes)
+  const save = async (id: number, changes: object, idempotencyKey?: string) => {
+    const { data } = await changeListing(id, changes, idempotencyKey).catch((error) => {
+      // The stock that is shown may be wrong: the change may have been made, or units were sold.
+      void refresh()
+      throw error
+    })
     client.setQueriesData<Paginated<Listing>>(
       { queryKey: ['listings'] },
       (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },
     )
   }
-  const refresh = () => client.invalidateQueries({ queryKey: ['listings'] })
 
   const columns: Column<Listing>[] = [
     {
@@ -93,7 +98,9 @@ export function ListingsList() {
           label={`Stock of ${rowName(listing)}`}
           value={String(listing.quantity)}
           inputMode="numeric"
-          onSave={async (text) => save(listing.id, { quantity: readCount('quantity', text) })}
+          onSave={async (text, { shown, key }) =>
+            save(listing.id, { quantity_delta: readCount('quantity', text) - Number(shown) }, key)
+          }
         />
       ),
     },

@@ -78,6 +78,8 @@ const BulkEditResult = Type.Object({
 const PatchBody = Type.Object({
   ...ListingPatch.properties,
   reference: Type.Optional(Nullable(reference)),
+  /** The difference between the stock that was typed and the one that was shown. */
+  quantity_delta: Type.Optional(Type.Integer()),
 })
 
 export type ListingRecord = Static<typeof DashboardListing>
@@ -191,15 +193,29 @@ export const listingsApi =
       {
         schema: {
           params: Type.Object({ id: PathId('The listing') }),
+          headers: idempotencyKeyHeader,
           body: PatchBody,
           response: { 200: Data(DashboardListing, 'The listing after the change') },
         },
       },
-      async ({ member: { accountId }, params: { id }, body }) => {
-        const change = readListingChange({ ...body, id })
+      async (request) => {
+        const { accountId } = request.member
+        const { id } = request.params
+        const { quantity_delta: quantityDelta, ...fields } = request.body
+        const change = readListingChange({ ...fields, id })
         if ('errors' in change) throw validationError(change.errors)
-        const [outcome] = await changeListings(ctx, accountId, [change])
-        if ('error' in outcome!) throw outcome.error
+        const changes = { ...change.changes, quantityDelta }
+        const identity = repeatable(
+          request,
+          `account ${accountId}`,
+          `dashboard changeListing ${id}`,
+        )
+        // A repetition gets the present listing, not the first response: units may have been sold meanwhile.
+        await once(ctx, identity, async (tx) => {
+          const [outcome] = await changeListings(tx, accountId, [{ ...change, changes }])
+          if ('error' in outcome!) throw outcome.error
+          return { status: 200, body: null }
+        })
         const account = await getAccount(ctx, accountId)
         return { data: dashboardListing(ctx, account, await findOwnListing(ctx, accountId, id)) }
       },
