@@ -2357,6 +2357,10 @@ export interface ReplyToReviewBody {
   text: string
 }
 export interface AnswerDisputeBody {
+  /**
+   * The `id` of the dispute that you have read. With it, the request can’t be about a later dispute of the row: that is 409
+   */
+  dispute_id?: number
   message: string
   /**
    * Public http or https URLs of photos. They are kept as links: the service does not fetch them

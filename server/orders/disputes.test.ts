@@ -106,6 +106,45 @@ it('a row can be disputed again, and a cancellation ends its dispute in the buye
   ])
 })
 
+it('an answer or a decision that names its dispute has no effect on a later one of the row', async () => {
+  const order = await disputed()
+  const [first] = await disputesOf(order)
+  const late = { dispute_id: first.id }
+  expect((await act(app, order, 'resolve', { in_favour_of: 'seller', ...late })).status).toBe(200)
+  await act(app, order, 'dispute', { reason: 'not_received' })
+  const member = await app.member(shop.accountId)
+  const path = `/dashboard/api/orders/${order}/dispute/answer`
+  for (const refused of [
+    await act(app, order, 'resolve', { refund: 5, ...late }),
+    await act(app, order, 'resolve', { in_favour_of: 'buyer', ...late }),
+    await answer(order, { message: 'It was fine.', ...late }),
+    await member.post(path, { payload: { message: 'It was fine.', ...late } }),
+  ]) {
+    expect(refused.status).toBe(409)
+    expect(refused.body.error.message).toContain('another dispute')
+  }
+  const [second] = await disputesOf(order)
+  expect(second).toMatchObject({ state: 'open', reason: 'not_received' })
+  expect((await rowOf(shop, order)).financial.refunded_amount).toBe(0)
+  const present = { dispute_id: second.id }
+  expect((await answer(order, { message: 'It arrived.', ...present })).status).toBe(200)
+  expect((await act(app, order, 'resolve', { refund: 5, ...present })).status).toBe(200)
+})
+
+it('a report that is repeated with its Idempotency-Key after the decision opens no second dispute', async () => {
+  const [order] = (await sellEach(app, shop, cardItem({ price: 10 }))) as [number]
+  await ship(shop, order, { tracking_code: 'CODE' })
+  const report = () =>
+    app.operator.post(`/operator/v1/orders/${order}/dispute`, {
+      payload: { reason: 'damaged' },
+      headers: { 'idempotency-key': `report ${order}` },
+    })
+  const first = await report()
+  await act(app, order, 'resolve', { in_favour_of: 'seller' })
+  expect((await report()).body).toEqual(first.body)
+  expect(await disputesOf(order)).toMatchObject([{ state: 'resolved', reason: 'damaged' }])
+})
+
 it('the e-mail about a dispute says that only a payout that was not sent is on hold', async () => {
   await disputed()
   expect((await lastMails(1))[0]!.text).toMatch(/If we have not sent your payout .* it is on hold/)

@@ -65,23 +65,23 @@ export function openDispute(
  * resolved. Both parties get an e-mail.
  *
  * @param photoUrls links for the operator; the service never fetches them
- * @throws not_found unless the row is the account's, conflict unless it has a dispute without an answer
+ * @param disputeId the dispute that the seller has read
+ * @throws not_found unless the row is the account's, conflict unless it has this dispute, or any, without an answer
  */
 export const answerDispute = (
   ctx: Context,
   accountId: number,
   orderId: number,
-  { message, photoUrls }: { message: string; photoUrls: string[] },
+  {
+    message,
+    photoUrls,
+    disputeId,
+  }: { message: string; photoUrls: string[]; disputeId?: number | undefined },
 ): Promise<Dispute> =>
   inTransaction(ctx, async (tx) => {
     const sliceId = await sliceIdOf(tx, accountId, orderId)
     await lockSlice(tx, sliceId)
-    const [dispute] = await tx.db<{ id: number; answeredAt: Date | null }[]>`
-      select id, answered_at as "answeredAt"
-      from disputes
-      where order_id = ${orderId} and resolved_at is null
-    `
-    if (!dispute) throw conflict('The order has no open dispute.')
+    const dispute = await currentDispute(tx, orderId, disputeId)
     if (dispute.answeredAt) throw conflict('The dispute has already been answered.')
     await tx.db`
       update disputes
@@ -102,22 +102,55 @@ export const answerDispute = (
   })
 
 /**
+ * The dispute of a row that is not resolved. The caller holds the lock of the slice.
+ *
+ * @param seen the dispute that the decision or answer is about: a late one has no effect on a later dispute
+ * @throws conflict if the row has no dispute, or another one
+ */
+async function currentDispute(
+  { db }: Context,
+  orderId: number,
+  seen: number | undefined,
+): Promise<{ id: number; answeredAt: Date | null }> {
+  const [dispute] = await db<{ id: number; answeredAt: Date | null }[]>`
+    select id, answered_at as "answeredAt"
+    from disputes
+    where order_id = ${orderId} and resolved_at is null
+  `
+  if (!dispute) throw conflict('The order has no open dispute.')
+  if (seen !== undefined && seen !== dispute.id) {
+    throw conflict('There is another dispute about the order now. Read that one.')
+  }
+  return dispute
+}
+
+/**
  * Ends a dispute and e-mails both parties. In the seller's favour it completes the row; in the buyer's favour it cancels
  * and refunds the row, without restocking it. With a partial refund, which the seller bears, the row is completed on
  * either side's behalf.
  *
  * @param resolution.refund in decimal euros
- * @throws not_found, conflict unless the row is disputed, validation_error for a refund above the rest of the price
+ * @param resolution.disputeId the dispute that the decision is about
+ * @throws not_found, conflict unless the row is disputed, and if its dispute is another one, validation_error for a refund
+ *   above the rest of the price
  */
 export function resolveDispute(
   ctx: OrderContext,
   orderId: number,
-  { inFavourOf, refund }: { inFavourOf: Resolution; refund?: number | undefined },
+  {
+    inFavourOf,
+    refund,
+    disputeId,
+  }: { inFavourOf: Resolution; refund?: number | undefined; disputeId?: number | undefined },
 ): Promise<Order> {
+  const requireSeen = async (tx: Context) => {
+    if (disputeId !== undefined) await currentDispute(tx, orderId, disputeId)
+  }
   if (inFavourOf === 'buyer' && refund === undefined) {
-    return changeOrder(ctx, orderId, 'resolveForBuyer', {}, (tx, row) =>
-      cancel(tx, row, { cancelledBy: 'admin', isResolution: true }),
-    )
+    return changeOrder(ctx, orderId, 'resolveForBuyer', {}, async (tx, row) => {
+      await requireSeen(tx)
+      await cancel(tx, row, { cancelledBy: 'admin', isResolution: true })
+    })
   }
   return changeOrder(
     ctx,
@@ -125,6 +158,7 @@ export function resolveDispute(
     'resolveForSeller',
     refund === undefined ? {} : { emails: disputeResolvedEmails },
     async (tx, row) => {
+      await requireSeen(tx)
       const refundCents =
         refund === undefined
           ? 0

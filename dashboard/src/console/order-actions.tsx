@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { CANCELLERS, DISPUTE_REASONS, type OrderStatus } from '../../../server/enums.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -25,7 +25,7 @@ type Definition = {
   /** The sentence above the fields: the effect, and the sum of money. */
   effect: (order: Order, slice: Slice) => ReactNode
   fields?: () => ReactNode
-  body?: (data: FormData) => object
+  body?: (data: FormData, order: Order, slice: Slice) => object
 }
 
 const textOf = (data: FormData, name: string) => String(data.get(name) ?? '').trim()
@@ -150,11 +150,14 @@ const ACTIONS = {
         />
       </>
     ),
-    body: (data) => {
+    body: (data, { id }, { disputes }) => {
       const refund = textOf(data, 'refund')
-      return refund
-        ? { refund: readNumber('refund', refund) }
-        : { in_favour_of: data.get('in_favour_of') }
+      return {
+        ...(refund
+          ? { refund: readNumber('refund', refund) }
+          : { in_favour_of: data.get('in_favour_of') }),
+        dispute_id: disputes.find((each) => each.order_id === id && each.state !== 'resolved')?.id,
+      }
     },
   },
 } satisfies Record<string, Definition>
@@ -232,11 +235,12 @@ function OrderActionForm({
 }) {
   const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
   const attempt = useAttempt()
+  // The action is about the records as they were shown first, also if they are read again meanwhile.
+  const [seen] = useState({ order, slice })
 
   async function submit(data: FormData) {
-    const input = body?.(data)
-    const key = action === 'refundOrder' ? attempt(input) : undefined
-    await send(`orders/${order.id}/${path}`, input, key)
+    const input = body?.(data, seen.order, seen.slice)
+    await send(`orders/${order.id}/${path}`, input, attempt(input))
     notify(`${label}: order ${order.id} was changed.`)
     onClose()
   }

@@ -48,7 +48,7 @@ export const listDisputes = (filters: Record<string, string>) =>
 
 export const answerDispute = async (
   order: number,
-  answer: { message: string; photo_urls: string[] },
+  answer: { dispute_id: number; message: string; photo_urls: string[] },
 ) => (await write<Data<Dispute>>(`${order}/dispute/answer`, answer)).data
 
 /** The page to print. Without orders, everything that waits to be shipped. */

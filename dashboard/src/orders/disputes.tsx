@@ -93,7 +93,8 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
       label="Answer the dispute"
       onSubmit={async (data) => {
         const links = String(data.get('photo_urls')).split(/\s+/).filter(Boolean)
-        await answerDispute(dispute.order_id, { message, photo_urls: links })
+        const answer = { dispute_id: dispute.id, message, photo_urls: links }
+        await answerDispute(dispute.order_id, answer)
         notify('Your answer was sent.')
         await queryClient.invalidateQueries({ queryKey: ['orders'] })
         setMessage('')

@@ -613,7 +613,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
       await ship(shop, orderIds[0]!, { tracking_code: 'CODE' })
       return { sliceKey, order: orderIds[0]! }
     }
-    const [one, two] = [await sell(), await sell()]
+    const [one, two, three] = [await sell(), await sell(), await sell()]
     const page = await app.open(`/console/orders/${one.sliceKey}`, {
       expects: /status of 4\d\d|ERR_FAILED/,
     })
@@ -639,6 +639,16 @@ describe.skipIf(!chromiumPath)('the console', () => {
       .waitFor()
     await page.keyboard.press('Escape')
     await main.getByText('by buyer').waitFor()
+
+    await act(app, three.order, 'dispute')
+    await page.goto(`${app.address}/console/orders/${three.sliceKey}`)
+    const resolving = await openAction(page, three.order, 'Resolve the dispute')
+    await resolving.getByText('In favour of the buyer,').waitFor()
+    await act(app, three.order, 'resolve', { in_favour_of: 'seller' })
+    await act(app, three.order, 'dispute')
+    await resolving.getByRole('button', { name: 'Resolve the dispute' }).click()
+    await resolving.getByRole('alert').getByText('another dispute').waitFor()
+    await page.keyboard.press('Escape')
 
     await page.goto(`${app.address}/console/orders/${two.sliceKey}`)
     await page.route('**/receive', async (route) => {

@@ -36,7 +36,7 @@ import {
   SearchText,
   Text,
 } from '../schema.ts'
-import { AnswerInput, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
+import { AnswerInput, answerOf, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
 import { labelFields, labelFieldsJson } from '../shapes/label.ts'
 import { LabelResultSchema, LabelsInput, labelResultJson } from '../shapes/labels.ts'
 import { CancelInput } from '../shapes/own-order.ts'
@@ -235,7 +235,7 @@ export const ordersApi =
       async (request) => {
         const { member, params, body } = request
         await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
-        const answer = { message: body.message, photoUrls: body.photo_urls ?? [] }
+        const answer = answerOf(body)
         return {
           data: disputeJson(await answerDispute(ctx, member.accountId, params.order, answer)),
         }

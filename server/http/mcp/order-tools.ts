@@ -10,7 +10,7 @@ import { getLabeledSlice, type LabeledSlice, withLabel } from '../../shipping/la
 import { buyLabel } from '../../shipping/labels.ts'
 import { optionalDateTime } from '../date-time.ts'
 import { Data, OneOf, Text } from '../schema.ts'
-import { AnswerInput, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
+import { AnswerInput, answerOf, DisputeSchema, disputeJson } from '../shapes/dispute.ts'
 import { labelFields, labelFieldsJson } from '../shapes/label.ts'
 import { OrderSchema, orderJson } from '../shapes/order.ts'
 import { SliceSchema, sliceJson } from '../shapes/slice.ts'
@@ -213,15 +213,14 @@ const answerTool = tool({
   scope: 'orders:write',
   input: {
     order: IdInput('Id of the disputed order row'),
+    dispute_id: Type.Optional(IdInput('Id from list_disputes: a later dispute stays unanswered')),
     message: { ...message, description: 'Text for the buyer' },
     photo_urls: photoUrls,
   },
   output: Data(DisputeSchema, 'The dispute with the answer'),
   effect: { destructive: true, idempotent: false },
-  async run(ctx, { order, message, photo_urls: photoUrls = [] }, { account }: SellerCall) {
-    return {
-      data: disputeJson(await answerDispute(ctx, account.id, order, { message, photoUrls })),
-    }
+  async run(ctx, { order, ...answer }, { account }: SellerCall) {
+    return { data: disputeJson(await answerDispute(ctx, account.id, order, answerOf(answer))) }
   },
 })
 

@@ -12,7 +12,7 @@ import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
-import { disputeMessage } from '../shapes/dispute.ts'
+import { disputeMessage, seenDispute } from '../shapes/dispute.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
 import { orderExists } from './must-exist.ts'
 
@@ -114,7 +114,8 @@ export const orderTransitionRoutes =
           operationId: 'disputeOrder',
           summary: 'Open a dispute about an order row',
           description:
-            'Possible while the row is shipped or received. The seller gets an e-mail with the reason and the message, and has five days to answer. Cancel an order that never ships instead.',
+            'Possible while the row is shipped or received. The seller gets an e-mail with the reason and the message, and has five days to answer. Cancel an order that never ships instead. With an `Idempotency-Key` you can safely repeat the request for 24 hours: without one, a repetition after the decision opens a second dispute.',
+          headers: idempotencyKeyHeader,
           body: Type.Optional(
             Type.Object(
               {
@@ -127,9 +128,18 @@ export const orderTransitionRoutes =
           'x-errors': ['conflict', 'validation_error'],
         },
       },
-      async ({ params, body }) => {
-        const { reason = 'other', message = null } = body ?? {}
-        return { data: orderJson(await openDispute(ctx, params.id, { reason, message })) }
+      async (request, reply) => {
+        const { id } = request.params
+        const { reason = 'other', message = null } = request.body ?? {}
+        const response = await once(
+          ctx,
+          repeatable(request, 'operator', `disputeOrder ${id}`),
+          async (ctx) => {
+            const order = await openDispute(ctx, id, { reason, message })
+            return { status: 200, body: { data: orderJson(order) } }
+          },
+        )
+        return sendJson(reply.code(response.status as 200), response.body)
       },
     )
 
@@ -151,6 +161,7 @@ export const orderTransitionRoutes =
               refund: Type.Optional(
                 Euros({ minimum: 0.01, description: 'Partial refund in decimal euros' }),
               ),
+              dispute_id: seenDispute,
             },
             {
               examples: [{ in_favour_of: 'seller' }, { refund: 1.5 }],
@@ -161,11 +172,11 @@ export const orderTransitionRoutes =
         },
       },
       async ({ params, body }) => {
-        const { in_favour_of: inFavourOf, refund } = body
+        const { in_favour_of: inFavourOf, refund, dispute_id: disputeId } = body
         if (inFavourOf === undefined && refund === undefined) {
           throw validationError({ in_favour_of: ['The in_favour_of field is required.'] })
         }
-        const resolution = { inFavourOf: inFavourOf ?? 'seller', refund }
+        const resolution = { inFavourOf: inFavourOf ?? 'seller', refund, disputeId }
         return { data: orderJson(await resolveDispute(ctx, params.id, resolution)) }
       },
     )

@@ -4,7 +4,7 @@ import { DISPUTE_REASONS } from '../../enums.ts'
 import { DISPUTE_STATES, type Dispute, RESOLUTIONS } from '../../orders/dispute.ts'
 import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, FilledText, Nullable, OneOf, Timestamp, Words } from '../schema.ts'
+import { component, FilledText, Id, Nullable, OneOf, Timestamp, Words } from '../schema.ts'
 
 const MAX_MESSAGE_LENGTH = 4_000
 const MAX_PHOTOS = 10
@@ -94,9 +94,17 @@ export const exampleDispute: Static<typeof DisputeSchema> = {
   resolved_at: null,
 }
 
+/** The dispute that a caller has read, in the body of a decision or an answer. */
+export const seenDispute = Type.Optional({
+  ...Id(),
+  description:
+    'The `id` of the dispute that you have read. With it, the request can’t be about a later dispute of the row: that is 409',
+})
+
 /** A seller's answer to a dispute. */
 export const AnswerInput = Type.Object(
   {
+    dispute_id: seenDispute,
     message: disputeMessage,
     photo_urls: Type.Optional(
       Type.Array(FilledText({ maxLength: MAX_URL_LENGTH, publicUrl: true, singleLine: true }), {
@@ -115,6 +123,13 @@ export const AnswerInput = Type.Object(
     ],
   },
 )
+
+/** The answer in a body. */
+export const answerOf = ({
+  message,
+  photo_urls: photoUrls = [],
+  dispute_id: disputeId,
+}: Static<typeof AnswerInput>) => ({ message, photoUrls, disputeId })
 
 export const exampleAnsweredDispute: Static<typeof DisputeSchema> = {
   ...exampleDispute,

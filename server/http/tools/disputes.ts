@@ -10,6 +10,7 @@ import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import {
   AnswerInput,
+  answerOf,
   DisputeSchema,
   disputeJson,
   exampleAnsweredDispute,
@@ -82,9 +83,8 @@ export const disputeAnswerRoutes =
         const { id: accountId } = request.caller.account
         const { order } = request.params
         await refuseInvalid(request, order, (id) => sliceIdOf(ctx, accountId, id))
-        const { message, photo_urls: photoUrls = [] } = request.body
-        const dispute = await answerDispute(ctx, accountId, order, { message, photoUrls })
-        return { data: disputeJson(dispute) }
+        const answer = answerOf(request.body)
+        return { data: disputeJson(await answerDispute(ctx, accountId, order, answer)) }
       },
     )
     done()
