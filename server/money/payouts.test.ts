@@ -317,6 +317,25 @@ describe('a refund', () => {
     expect((await rowOf(seller, order)).financial.refunded_amount).toBe(1)
   })
 
+  it('of two refunds or resolutions that name the amount refunded so far, one is made, and repeated with its key', async () => {
+    const { orderIds } = await shipped([10])
+    const [order] = orderIds as [number]
+    const seen = { amount: 5, refunded_amount: 0 }
+    const first = await refund(order, seen, { 'idempotency-key': `first ${order}` })
+    const second = await refund(order, seen, { 'idempotency-key': `second ${order}` })
+    expect([first.status, second.status]).toEqual([200, 409])
+    expect(second.body.error.message).toContain('5.00 EUR')
+    expect((await refund(order, seen, { 'idempotency-key': `first ${order}` })).body).toEqual(
+      first.body,
+    )
+    await act(app, order, 'dispute')
+    const resolve = (refunded_amount: number) =>
+      act(app, order, 'resolve', { refund: 0.1, refunded_amount })
+    expect((await resolve(0)).status).toBe(409)
+    expect((await resolve(5)).body.data.financial.refunded_amount).toBe(5.1)
+    expect((await refund(order, { amount: 0.2, refunded_amount: 5.1 })).status).toBe(200)
+  })
+
   it('a cancellation after a refund refunds the rest and the shipping, and its e-mail names both', async () => {
     const account = `seller:${seller.accountId}`
     const before = { seller: await balanceOf(account), commission: await balanceOf('commission') }

@@ -130,9 +130,9 @@ async function currentDispute(
  * either side's behalf.
  *
  * @param resolution.refund in decimal euros
+ * @param resolution.refundedAmount the sum of earlier refunds that the caller has seen, if there is a `refund`
  * @param resolution.disputeId the dispute that the decision is about
- * @throws not_found, conflict unless the row is disputed, and if its dispute is another one, validation_error for a refund
- *   above the rest of the price
+ * @throws not_found, conflict unless the row is disputed, and if its dispute is another one, the errors of `applyRefund`
  */
 export function resolveDispute(
   ctx: OrderContext,
@@ -140,8 +140,14 @@ export function resolveDispute(
   {
     inFavourOf,
     refund,
+    refundedAmount,
     disputeId,
-  }: { inFavourOf: Resolution; refund?: number | undefined; disputeId?: number | undefined },
+  }: {
+    inFavourOf: Resolution
+    refund?: number | undefined
+    refundedAmount?: number | undefined
+    disputeId?: number | undefined
+  },
 ): Promise<Order> {
   const requireSeen = async (tx: Context) => {
     if (disputeId !== undefined) await currentDispute(tx, orderId, disputeId)
@@ -165,7 +171,7 @@ export function resolveDispute(
           : await applyRefund(
               tx,
               row,
-              { amount: refund, reason: REFUND_REASON, borneBy: 'seller' },
+              { amount: refund, reason: REFUND_REASON, borneBy: 'seller', refundedAmount },
               'refund',
             )
       // A row that was received before the dispute keeps that time.

@@ -12,13 +12,19 @@ import { grossOf } from './money.ts'
 import { type Order, orderNotFound } from './order.ts'
 import { getOrder } from './orders.ts'
 
-/** `amount` is in decimal euros as sent: it is checked before it is rounded to cents. */
-export type Refund = { amount: number; reason: string; borneBy: RefundBearer }
+export type Refund = {
+  /** Decimal euros as sent: it is checked before it is rounded to cents. */
+  amount: number
+  reason: string
+  borneBy: RefundBearer
+  /** The sum of earlier refunds that the caller has seen: two callers can't refund the same complaint. */
+  refundedAmount?: number | undefined
+}
 
 /**
  * Refunds a part of a row's price to the buyer, and e-mails the parties. The row keeps its status.
  *
- * @throws not_found, conflict if the row is cancelled, validation_error above the part that was not refunded yet
+ * @throws not_found, conflict if the row is cancelled, the errors of `applyRefund`
  */
 export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<Order> =>
   inTransaction(ctx, async (tx) => {
@@ -45,14 +51,20 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
  * settles the slice.
  *
  * @param field the name of the amount in the request
- * @throws validation_error above the part that was not refunded yet
+ * @throws validation_error above the part that was not refunded yet, conflict if the caller hasn't seen all refunds
  */
 export async function applyRefund(
   tx: Context,
   row: LockedRow & { sliceId: number },
-  { amount, reason, borneBy }: Refund,
+  { amount, reason, borneBy, refundedAmount }: Refund,
   field = 'amount',
 ): Promise<number> {
+  if (refundedAmount !== undefined && centsFromEuros(refundedAmount) !== row.refundedCents) {
+    const refunded = eurosFromCents(row.refundedCents).toFixed(2)
+    throw conflict(
+      `${refunded} EUR of the price have been refunded by now. Check whether this refund is still due.`,
+    )
+  }
   const left = grossOf(row) - row.refundedCents
   if (amount > eurosFromCents(left)) {
     const reason =

@@ -73,10 +73,11 @@ const ACTIONS = {
         />
       </>
     ),
-    body: (data) => ({
+    body: (data, { financial }) => ({
       amount: readNumber('amount', textOf(data, 'amount')),
       reason: textOf(data, 'reason'),
       borne_by: data.get('borne_by'),
+      refunded_amount: financial.refunded_amount,
     }),
   },
   cancelOrder: {
@@ -150,11 +151,12 @@ const ACTIONS = {
         />
       </>
     ),
-    body: (data, { id }, { disputes }) => {
+    body: (data, { id, financial }, { disputes }) => {
       const refund = textOf(data, 'refund')
+      const { refunded_amount } = financial
       return {
         ...(refund
-          ? { refund: readNumber('refund', refund) }
+          ? { refund: readNumber('refund', refund), refunded_amount }
           : { in_favour_of: data.get('in_favour_of') }),
         dispute_id: disputes.find((each) => each.order_id === id && each.state !== 'resolved')?.id,
       }

@@ -24,6 +24,14 @@ const transition = {
   'x-example': { data: exampleOrder },
 }
 
+/** The refunds of a row that a caller has seen, in the body of another refund. */
+const seenRefunds = Type.Optional(
+  Euros({
+    description:
+      'The `refunded_amount` of the row that you have seen. With it, two people can’t refund the same complaint: if the row has another one by then, that is 409',
+  }),
+)
+
 export const orderTransitionRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
@@ -69,6 +77,7 @@ export const orderTransitionRoutes =
               amount: Euros({ minimum: 0.01, description: 'Decimal euros' }),
               reason: Words({ maxLength: 500 }),
               borne_by: Type.Optional(OneOf(REFUND_BEARERS, { default: 'seller' })),
+              refunded_amount: seenRefunds,
             },
             { examples: [{ amount: 1.5, reason: 'A scratch that the photos did not show.' }] },
           ),
@@ -77,11 +86,12 @@ export const orderTransitionRoutes =
       },
       async (request, reply) => {
         const { amount, reason, borne_by: borneBy = 'seller' } = request.body
+        const { refunded_amount: refundedAmount } = request.body
         const response = await once(
           ctx,
           repeatable(request, 'operator', `refundOrder ${request.params.id}`),
           async (ctx) => {
-            const refund = { amount, reason, borneBy }
+            const refund = { amount, reason, borneBy, refundedAmount }
             const order = await refundOrder(ctx, request.params.id, refund)
             return { status: 200, body: { data: orderJson(order) } }
           },
@@ -161,6 +171,7 @@ export const orderTransitionRoutes =
               refund: Type.Optional(
                 Euros({ minimum: 0.01, description: 'Partial refund in decimal euros' }),
               ),
+              refunded_amount: seenRefunds,
               dispute_id: seenDispute,
             },
             {
@@ -172,12 +183,18 @@ export const orderTransitionRoutes =
         },
       },
       async ({ params, body }) => {
-        const { in_favour_of: inFavourOf, refund, dispute_id: disputeId } = body
+        const { in_favour_of: inFavourOf, refund } = body
+        const { refunded_amount: refundedAmount, dispute_id: disputeId } = body
         if (inFavourOf === undefined && refund === undefined) {
           throw validationError({ in_favour_of: ['The in_favour_of field is required.'] })
         }
-        const resolution = { inFavourOf: inFavourOf ?? 'seller', refund, disputeId }
-        return { data: orderJson(await resolveDispute(ctx, params.id, resolution)) }
+        const order = await resolveDispute(ctx, params.id, {
+          inFavourOf: inFavourOf ?? 'seller',
+          refund,
+          refundedAmount,
+          disputeId,
+        })
+        return { data: orderJson(order) }
       },
     )
     done()
