@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type ApiError, validationError } from '../../errors.ts'
+import { type ApiError, serviceUnavailable, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { catalogued, envelope } from '../error-handler.ts'
 import { isObject } from './message.ts'
@@ -12,6 +12,8 @@ const NO_OBJECT = {
     'The arguments field must be an object with the fields of the tool’s input, not a text that contains one.',
   ],
 }
+
+const OUTCOME_UNKNOWN = 'The change may have been made. Read the record before you repeat the call.'
 
 /**
  * Calls a tool. Every failure is a result as well, with the error envelope (§7) as its text: a model reads it and
@@ -38,6 +40,9 @@ export async function callTool(
     }
   } catch (thrown) {
     const error = catalogued(thrown as ApiError, request)
+    if (error.status === 503 && error.cause && !tool.isIdempotent) {
+      return failedCall(serviceUnavailable(OUTCOME_UNKNOWN), request.id)
+    }
     // The arguments are not logged: they can contain names and addresses.
     if (error.status === 500) {
       ctx.log.error({ err: thrown, reqId: request.id, tool: tool.name }, 'tool call failed')

@@ -91,7 +91,7 @@ const createTool = tool({
   name: 'create_listings',
   title: 'List cards for sale',
   description:
-    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. Show the preview to the seller, and call again without it and with an `idempotency_key` after the seller agrees. Items succeed or fail one by one, so check each `status`. After a failure of the call itself, repeat it with the same key: nothing is listed twice.',
+    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. Show the preview to the seller, and call again without it and with an `idempotency_key` after the seller agrees. Items succeed or fail one by one, so check each `status`. After a failure of the call itself, repeat it with the same key within 24 hours: nothing is listed twice. Later, look at list_listings first.',
   scope: 'listings:write',
   input: {
     items: Type.Unsafe<unknown[]>({
@@ -262,7 +262,8 @@ const changeTool = tool({
     description: Type.Optional(shortly(ListingPatch.properties.description, 'null removes it')),
   },
   output: Data(ListingSchema, 'The listing after the change'),
-  effect: { destructive: true, idempotent: true },
+  // A repeated quantity would put units that were sold meanwhile on sale again.
+  effect: { destructive: true, idempotent: false },
   async run(ctx, { listing: id, price, quantity, status, description }, { account }: SellerCall) {
     const listing = await changeListing(ctx, account.id, id, {
       priceCents: price === undefined ? undefined : centsFromEuros(price),

@@ -21,6 +21,8 @@ export type Tool<Caller = SellerCall> = {
   /** Scope that a token needs; null if any token will do. */
   scope: Scope | null
   isRead: boolean
+  /** Whether the same call can be repeated without a further effect. */
+  isIdempotent: boolean
   /** The entry of `tools/list`. */
   listed: object
   /** The exact shape of a result. `tools/list` has its outline only. */
@@ -71,6 +73,7 @@ export function tool<Input extends TProperties, Result extends object, Caller>({
     name,
     scope,
     isRead,
+    isIdempotent: effect.reads || effect.idempotent,
     listed: {
       name,
       title,

@@ -12,6 +12,7 @@ import {
 import { call as callAt, message, post, REVISION, send } from '../../test/fixtures/mcp.ts'
 import { grantAccess } from '../../test/fixtures/oauth.ts'
 import { act, buy, LABEL, LETTER, PARCEL, shipsBy } from '../../test/fixtures/orders.ts'
+import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 import { components } from '../schema.ts'
 import { accountTools } from './account-tools.ts'
 import { browsingTools, catalogTools } from './catalog-tools.ts'
@@ -323,6 +324,37 @@ describe('tools and their API calls', () => {
     expect((await call('delete_listing', { listing: id })).object).toEqual({ deleted: true })
     const gone = await call('delete_listing', { listing: id })
     expect(gone.object).toEqual((await seller.delete(`/v1/listings/${id}`)).body)
+  })
+
+  it('after an unknown outcome, a tool says to read the record before a repetition, unless it is announced as idempotent', async () => {
+    const { body } = await send(app, '/mcp/seller', 'tools/list', {}, { token })
+    const idempotent = body.result.tools.filter(
+      ({ annotations }: Body) => annotations.idempotentHint,
+    )
+    expect(idempotent.map(({ name }: Body) => name)).toEqual(['create_listings', 'buy_label'])
+
+    const [listing] = (await list(seller, cardItem())) as [number]
+    const { db } = app.ctx
+    const { isError, object } = await whileLocked(
+      app.ctx,
+      (db) => db`select from listings where id = ${listing} for update`,
+      async () => {
+        const changing = call('change_listing', { listing, quantity: 2 })
+        await untilLockWaiters(db)
+        await db`
+          select pg_cancel_backend(pid)
+          from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'
+        `
+        return changing
+      },
+    )
+    expect(isError).toBe(true)
+    expect(object.error).toEqual({
+      type: 'service_unavailable',
+      message: 'The change may have been made. Read the record before you repeat the call.',
+    })
+    await call('delete_listing', { listing })
   })
 
   it('change_listing judges a price by all of its digits, as PATCH does', async () => {
