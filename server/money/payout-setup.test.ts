@@ -192,7 +192,7 @@ describe('a payout setup in the sandbox', () => {
     expect(await ids('&state=missing')).not.toContain(seller.accountId)
   })
 
-  it('a decision that names a submission is refused with 409 once the seller has submitted another bank account', async () => {
+  it('a decision that names a submission is refused with 409 once the setup was rejected, or the seller has submitted another bank account', async () => {
     const { seller, member, path } = await newSeller()
     const read = async () =>
       (await app.operator.get('/operator/v1/payout-setups?per_page=100')).body.data.find(
@@ -204,7 +204,11 @@ describe('a payout setup in the sandbox', () => {
     const { submission: seen } = await read()
     const reason = 'Another holder'
     const rejected = await decide('reject', { reason, submission: seen })
-    expect(rejected.body.data).toMatchObject({ state: 'rejected', submission: seen })
+    expect(rejected.body.data).toMatchObject({ state: 'rejected', reason })
+    for (const decision of ['verify', 'reject']) {
+      expect((await decide(decision, { reason, submission: seen })).status).toBe(409)
+    }
+    expect(await read()).toEqual(rejected.body.data)
     await submit(member, { password: PASSWORD })
     await decide('reject', { reason: 'Not this one either' })
 

@@ -26,7 +26,7 @@ export type PayoutSetup = {
   holder: string | null
   ibanLast4: string | null
   country: string | null
-  /** Differs for each submission, also of the same bank account. */
+  /** Differs for each submission, also of the same bank account, and after a rejection. */
   submission: string | null
   /** Payouts are held until this time. */
   holdUntil: Date | null
@@ -109,7 +109,9 @@ const columns = (db: Db, now: Date) => db`
 `
 
 // Each encryption has a nonce of its own, so the hash tells nothing about the IBAN. Times have whole seconds.
-const submissionOf = (db: Db) => db`left(encode(sha256(s.iban), 'hex'), 32)`
+const submissionOf = (db: Db) => db`
+  left(encode(sha256(s.iban || convert_to(coalesce(s.rejected_because, ''), 'UTF8')), 'hex'), 32)
+`
 
 type BankAccount = { holder: string; iban: string }
 
@@ -245,8 +247,9 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
 /**
  * Verifies a submitted setup.
  *
- * @param submission that the decision is about: a late decision can't verify a bank account that nobody has seen
- * @throws conflict if there is no setup, or if the seller has submitted another one
+ * @param submission that the decision is about: a late decision can't verify a bank account that nobody has seen, or that
+ *   was rejected meanwhile
+ * @throws conflict if there is no setup, or another submission
  */
 export const verifySetup = (
   ctx: Context,
@@ -271,7 +274,7 @@ async function verify(tx: Context, accountId: number): Promise<void> {
  * Rejects a setup, and e-mails the reason to the seller.
  *
  * @param submission that the decision is about
- * @throws conflict if there is no setup, or if the seller has submitted another one
+ * @throws conflict if there is no setup, or another submission
  */
 export const rejectSetup = (
   ctx: Context,
@@ -302,7 +305,9 @@ const decide = (
     `
     if (!setup) throw conflict('The seller has not submitted a payout setup.')
     if (submission !== undefined && submission !== setup.submission) {
-      throw conflict('The seller has submitted another bank account meanwhile. Check that one.')
+      throw conflict(
+        'The seller has submitted another bank account meanwhile, or this one was rejected. Check the setup again.',
+      )
     }
     await decision(tx)
     return getSetup(tx, accountId)

@@ -44,7 +44,7 @@ const submission = Type.Optional(
   FilledText({
     maxLength: 64,
     description:
-      'The `submission` of the setup that you checked. With it, the decision can’t be about a bank account that the seller has submitted since: that is 409',
+      'The `submission` of the setup that you checked. With it, the decision can’t be about a bank account that the seller has submitted since, and can’t undo a later rejection: that is 409',
   }),
 )
 
@@ -66,7 +66,7 @@ export const payoutSetupRoutes =
           operationId: 'verifyPayoutSetup',
           summary: 'Verify a payout setup',
           description:
-            'From now on the seller can list and ship, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup, or another one than `submission` names.',
+            'From now on the seller can list and ship, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup, or if it has another `submission` than the body.',
           body: Type.Optional(
             Type.Object(
               { submission },
@@ -91,7 +91,7 @@ export const payoutSetupRoutes =
           operationId: 'rejectPayoutSetup',
           summary: 'Reject a payout setup',
           description:
-            'The seller gets an e-mail with the reason, and can neither list nor ship until another setup is verified. Responds with 409 if the seller has not submitted a setup, or another one than `submission` names.',
+            'The seller gets an e-mail with the reason, and can neither list nor ship until another setup is verified. Responds with 409 if the seller has not submitted a setup, or if it has another `submission` than the body.',
           body: Type.Object(
             { reason: Words({ maxLength: 500 }), submission },
             {

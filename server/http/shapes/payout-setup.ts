@@ -14,7 +14,8 @@ export const PayoutSetupSchema = component(
       iban_last4: Nullable(Type.String(), { description: 'The IBAN itself is never shown' }),
       country: Nullable(Type.String()),
       submission: Nullable(Type.String(), {
-        description: 'Differs for each submission, also of the same bank account',
+        description:
+          'Differs for each submission, also of the same bank account, and after a rejection',
       }),
       hold_until: Nullable(Timestamp(), {
         description: 'Payouts are held until then, because the bank account was changed',
