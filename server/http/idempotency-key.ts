@@ -33,6 +33,12 @@ export const repeatable = (
   operation: string,
 ): Repeatable => ({ caller, operation, key: keyOf(request), bodyHash: request.bodyHash })
 
+/** Identifies a seller's request whose response has a secret: it is encrypted, and repeated to the same key only. */
+export const repeatableSecret = (request: FastifyRequest, operation: string): Repeatable => ({
+  ...repeatable(request, `key ${request.caller.keyId}`, operation),
+  sealedFor: request.caller.account.id,
+})
+
 function keyOf(request: FastifyRequest): string | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined

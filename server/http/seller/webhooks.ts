@@ -3,6 +3,9 @@ import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { MAX_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader, repeatableSecret } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   EndpointInput,
@@ -41,8 +44,9 @@ export const webhookRoutes =
         schema: {
           operationId: 'createWebhook',
           summary: 'Register a webhook endpoint',
-          description: `Only this response contains the signing secret: store it. An account can have at most ${MAX_ENDPOINTS} endpoints, including disabled ones. Signatures and retries are described in docs/webhooks.md.`,
+          description: `Only this response contains the signing secret: store it. An account can have at most ${MAX_ENDPOINTS} endpoints, including disabled ones. Signatures and retries are described in docs/webhooks.md. With an \`Idempotency-Key\` you can safely repeat the request for 24 hours: the response has the same secret.`,
           tags: ['Webhooks'],
+          headers: idempotencyKeyHeader,
           body: EndpointInput,
           response: { 201: NewEndpoint },
           'x-errors': ['validation_error'],
@@ -52,9 +56,14 @@ export const webhookRoutes =
           },
         },
       },
-      async ({ caller, body }, reply) => {
-        const { endpoint, secret } = await createEndpoint(ctx, caller.account.id, body)
-        return reply.code(201).send({ data: endpointJson(endpoint), secret })
+      async (request, reply) => {
+        const { caller, body } = request
+        const identity = repeatableSecret(request, 'createWebhook')
+        const response = await once(ctx, identity, async (tx) => {
+          const { endpoint, secret } = await createEndpoint(tx, caller.account.id, body)
+          return { status: 201, body: { data: endpointJson(endpoint), secret } }
+        })
+        return sendJson(reply.code(response.status as 201), response.body)
       },
     )
 

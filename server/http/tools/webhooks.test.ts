@@ -112,6 +112,34 @@ describe('webhooks in the tools API', () => {
     )
   })
 
+  it('a new endpoint and a rotation that are repeated with their Idempotency-Key return the same secret, to the same key only', async () => {
+    const { seller, receiver, id, secret: first } = await sellerWithEndpoint()
+    const headers = { 'idempotency-key': 'again' }
+    const rotate = () => seller.post(`/tools/v1/webhooks/${id}/rotate-secret`, { headers })
+    const { body: rotated } = await rotate()
+    expect((await rotate()).body).toEqual(rotated)
+    await sendSampleEvent(app, seller.accountId)
+    await app.runDeliveries()
+    const { headers: sent, body } = receiver.arrived.at(-1)!
+    const signed = createHmac('sha256', first).update(`${sent['x-service-timestamp']}.`)
+    expect(sent['x-service-signature-previous']).toBe(signed.update(body).digest('hex'))
+
+    const payload = { url: 'https://shop.example/again', events: ['order.created'] }
+    const create = () => seller.post('/v1/webhooks', { payload, headers })
+    const created = await create()
+    expect(created.status).toBe(201)
+    expect(await create()).toMatchObject({ status: 201, body: created.body })
+    expect((await seller.get('/v1/webhooks')).body.data).toHaveLength(2)
+    const stored = await app.ctx.db`select answer from idempotency_keys where key = 'again'`
+    expect(stored).toHaveLength(2)
+    expect(JSON.stringify(stored)).not.toContain('svc_whsec_')
+    const keys = `/operator/v1/accounts/${seller.accountId}/keys`
+    const key = await app.operator.post(keys, { payload: { scopes: ['webhooks:manage'] } })
+    const elsewhere = app.withKey(key.body.key)
+    const other = await elsewhere.post(`/tools/v1/webhooks/${id}/rotate-secret`, { headers })
+    expect(other.body.secret).not.toBe(rotated.secret)
+  })
+
   it('the stream has the seller’s own events and resends, and ends when the key is revoked', async () => {
     const { seller, id } = await sellerWithEndpoint()
     const stranger = await app.seller()

@@ -18,6 +18,8 @@ import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
 import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
+import { once } from '../idempotency.ts'
+import { idempotencyKeyHeader, repeatableSecret } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -168,7 +170,8 @@ export const ownEndpointRoutes =
           operationId: 'rotateWebhookSecret',
           summary: 'Give an endpoint a new secret',
           description:
-            'Only this response contains the new secret, which signs `X-Service-Signature` from now on. For 24 hours, deliveries also have `X-Service-Signature-Previous`, signed with the former secret, so that a receiver which checks both headers can be changed without a gap. A second rotation ends that period of the first.',
+            'Only this response contains the new secret, which signs `X-Service-Signature` from now on. For 24 hours, deliveries also have `X-Service-Signature-Previous`, signed with the former secret, so that a receiver which checks both headers can be changed without a gap. A second rotation ends that period of the first: send an `Idempotency-Key`, with which you can safely repeat the request for 24 hours.',
+          headers: idempotencyKeyHeader,
           response: { 200: NewEndpoint },
           'x-example': {
             data: exampleEndpoint,
@@ -176,9 +179,14 @@ export const ownEndpointRoutes =
           },
         },
       },
-      async ({ caller, params }) => {
-        const { endpoint, secret } = await rotateSecret(ctx, caller.account.id, params.id)
-        return { data: endpointJson(endpoint), secret }
+      async (request, reply) => {
+        const { caller, params } = request
+        const identity = repeatableSecret(request, `rotateWebhookSecret ${params.id}`)
+        const response = await once(ctx, identity, async (tx) => {
+          const { endpoint, secret } = await rotateSecret(tx, caller.account.id, params.id)
+          return { status: 200, body: { data: endpointJson(endpoint), secret } }
+        })
+        return sendJson(reply, response.body)
       },
     )
     done()
