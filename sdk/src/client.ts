@@ -59,14 +59,14 @@ const webhooks = (send: Transport) => ({
 
   /** Returns the endpoint and its secret, which is shown only once. */
   async create(
-    body: CreateWebhookBody,
+    input: CreateWebhookBody,
     options: Options = {},
   ): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
-    const received = await send<{ data: WebhookEndpoint; secret: string }>('POST', '/webhooks', {
+    const { body } = await send<{ data: WebhookEndpoint; secret: string }>('POST', '/webhooks', {
       ...options,
-      body,
+      body: input,
     })
-    return { endpoint: received.body.data, secret: received.body.secret }
+    return { endpoint: body.data, secret: body.secret }
   },
 
   async delete(id: number, options: Options = {}): Promise<void> {

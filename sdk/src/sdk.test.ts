@@ -635,10 +635,12 @@ describe('retries', () => {
   it('a write that is repeated after a lost response has a key, even if the caller’s key is undefined', async () => {
     const options = { idempotencyKey: undefined }
     const [id] = await listed()
+    const hook = await endpoint()
     for (const call of [
       (c: Cardstall) => c.listings.create([card()], options),
       (c: Cardstall) => c.tools.listings.create([card()], options),
       (c: Cardstall) => c.tools.listings.changeMany([{ id: id!, quantity_delta: 1 }], options),
+      (c: Cardstall) => c.tools.webhooks.rotateSecret(hook, options),
     ]) {
       const { client: flaky, sent } = scripted(['lost response'])
       await call(flaky)

@@ -221,7 +221,11 @@ export function tools(transport: Transport) {
         const { body } = await send<{ data: WebhookEndpoint; secret: string }>(
           'POST',
           `/webhooks/${id}/rotate-secret`,
-          options,
+          {
+            ...options,
+            idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+            retry: 'safe',
+          },
         )
         return { endpoint: body.data, secret: body.secret }
       },
