@@ -144,7 +144,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
 
   app.register(async (api) => {
     describeRoutes(api, sellerApi(publicUrl))
-    api.get('/openapi.json', { schema: { hide: true } }, () => api.describe())
+    api.get('/openapi.json', { schema: { hide: true } }, api.describe)
     api.register(
       async (seller) => {
         seller.addHook('onRequest', forbidCaching)
@@ -176,7 +176,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
 
   app.register(async (api) => {
     describeRoutes(api, toolsApi(publicUrl))
-    api.get('/tools/openapi.json', { schema: { hide: true } }, () => api.describe())
+    api.get('/tools/openapi.json', { schema: { hide: true } }, api.describe)
     api.register(
       async (tools) => {
         tools.addHook('onRequest', forbidCaching)
@@ -252,7 +252,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   serve(app, { '/metrics': metricsRoutes(ctx), '/console': built.console })
   app.register(async (api) => {
     describeRoutes(api, operatorApi(publicUrl))
-    api.get('/operator/openapi.json', { schema: { hide: true } }, () => api.describe())
+    api.get('/operator/openapi.json', { schema: { hide: true } }, api.describe)
     api.register(
       async (operator) => {
         operator.addHook('onRequest', forbidCaching)

@@ -54,7 +54,7 @@ describe('shutdown', () => {
       fc.asyncProperty(
         // Per connection: the number of pipelined requests, and how many of their bytes go into a second packet.
         fc.array(
-          fc.array(fc.record({ pipelined: fc.integer({ min: 1, max: 4 }), late: fc.nat(150) }), {
+          fc.array(fc.record({ pipelined: fc.integer({ min: 1, max: 20 }), late: fc.nat(150) }), {
             minLength: 1,
             maxLength: 8,
           }),
@@ -98,6 +98,40 @@ describe('shutdown', () => {
       ),
       { numRuns: 200, seed: 7, endOnFailure: true },
     )
+  })
+})
+
+describe('pipelined requests', () => {
+  it('at most 8 pipelined requests of a connection are handled at a time, and all get their responses in order', async () => {
+    const REQUESTS = 2_500
+    const RESPONSE_BYTES = 2_000
+    const text = requestText(10_000)
+    let running = 0
+    let executed = 0
+    const most = { running: 0, waiting: 0 }
+    const app = Fastify({ serverFactory: (handler) => createHttpServer(handler, 60_000) })
+    app.post<{ Params: { number: string } }>('/:number', async ({ params, raw }, reply) => {
+      executed++
+      most.running = Math.max(most.running, ++running)
+      most.waiting = Math.max(most.waiting, raw.socket.bytesRead / text.length - executed)
+      reply.raw.once('close', () => running--)
+      await setImmediate()
+      return `<${params.number}>`.padEnd(RESPONSE_BYTES)
+    })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const client = await connectClient((app.server.address() as AddressInfo).port)
+    client.socket.pause()
+    const numbers = Array.from({ length: REQUESTS }, (_, n) => 10_000 + n)
+    client.socket.write(numbers.map((number) => requestText(number)).join(''))
+    await until('the client has to read', () => executed > 8)
+    client.socket.resume()
+    await waitForText(client, `<${numbers.at(-1)}>`)
+    expect(responsesIn(client).map(Number)).toEqual(numbers)
+    expect(most.running).toBe(8)
+    // Two reads of 64 KiB at most.
+    expect(most.waiting).toBeLessThan((2 * 64 * 1024) / text.length)
+    client.socket.destroy()
+    await closeServer(app)
   })
 })
 

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate as inNextTurn } from 'node:timers'
 import { setImmediate } from 'node:timers/promises'
 import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import { realTime } from '../time/real-time.ts'
@@ -10,6 +11,12 @@ import { createServer, ServerResponse } from './node-http.ts'
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** Time for a client to close its side after the server has closed its own. */
 const LINGER_MS = 1_000
+
+/** Requests of one connection that the application handles at a time. Further pipelined requests wait. */
+const MAX_CONCURRENT_REQUESTS = 8
+
+/** Counts as bytes of unsent responses for each waiting request. It exceeds Node's limit, so Node stops reading. */
+const WEIGHT_OF_WAITING = 1024 * 1024
 
 /** Node's default backlog: the connections that the operating system accepts in advance. */
 const BACKLOG = 511
@@ -65,7 +72,8 @@ export function createHttpServer(listener: RequestListener, requestTimeoutMs: nu
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     (request, response) => {
-      if (connections.get(request.socket)?.take(response) !== false) listener(request, response)
+      const connection = connections.get(request.socket)
+      if (!connection || connection.take(response)) listener(request, response)
     },
   )
   // The application refuses an unknown expectation like any other invalid request.
@@ -75,7 +83,7 @@ export function createHttpServer(listener: RequestListener, requestTimeoutMs: nu
   const [accept] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket) => {
-    const connection = new TrackedConnection(socket)
+    const connection = new TrackedConnection(socket, listener)
     connections.set(socket, connection)
     open.add(connection)
     accepted++
@@ -121,11 +129,18 @@ export async function closeServer(app: {
  *   last response has this header, and requests behind it do not reach the application.
  * - The connection closes with FIN. Closing a socket that has unread bytes sends RST, which can destroy a response
  *   before the client reads it. Therefore the rest is read and discarded until the client closes its side.
+ *
+ * It also bounds the work that a client causes by pipelining: few of its requests are handled at a time, and no more are
+ * read while others wait.
  */
 class TrackedConnection implements Connection {
   readonly #socket: Socket
   /** Responses that are not sent yet, in the order of their requests. */
-  readonly #pending: Response[] = []
+  readonly #pending: TrackedResponse[] = []
+  readonly #listener: RequestListener
+  /** The last ones of `#pending`, whose requests have not reached the application yet. */
+  readonly #waiting: TrackedResponse[] = []
+  #isStarting = false
   #lastRequest: IncomingMessage | undefined
   isSlowAllowed = false
   /** No further request reaches the application. */
@@ -135,8 +150,9 @@ class TrackedConnection implements Connection {
   #isClosing = false
   #conclusion: string | undefined
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, listener: RequestListener) {
     this.#socket = socket
+    this.#listener = listener
     // Makes Node cache the address, so that the rate limit can count a client that has disconnected.
     void socket.remoteAddress
     // Node calls it after the last response.
@@ -148,8 +164,11 @@ class TrackedConnection implements Connection {
     return this.#isEnding
   }
 
-  /** Registers a request; false if it comes after the last request that gets a response. */
-  take(response: Response): boolean {
+  /**
+   * Registers a request. False if the caller must not handle it: it comes after the last request that gets a response, or
+   * it waits and is handled later.
+   */
+  take(response: TrackedResponse): boolean {
     if (this.#isLastTaken) return false
     this.isSlowAllowed = false
     this.#lastRequest = response.req
@@ -157,9 +176,28 @@ class TrackedConnection implements Connection {
     // It is emitted once, and `once` costs more.
     response.on('close', () => {
       this.#pending.splice(this.#pending.indexOf(response), 1)
+      if (this.#waiting.length > 0) this.#startWaiting()
       this.#closeWhenDone()
     })
-    return true
+    if (this.#pending.length <= MAX_CONCURRENT_REQUESTS && this.#waiting.length === 0) return true
+    this.#waiting.push(response)
+    response._onPendingData(WEIGHT_OF_WAITING)
+    return false
+  }
+
+  /** Handles waiting requests in a later turn of the event loop, so that one connection doesn't occupy it. */
+  #startWaiting(): void {
+    if (this.#isStarting) return
+    this.#isStarting = true
+    inNextTurn(() => {
+      this.#isStarting = false
+      while (this.#pending.length - this.#waiting.length < MAX_CONCURRENT_REQUESTS) {
+        const response = this.#waiting.shift()
+        if (!response) return
+        response._onPendingData(-WEIGHT_OF_WAITING)
+        if (!response.destroyed) current.run(this, this.#listener, response.req, response)
+      }
+    })
   }
 
   /** Adds or removes `Connection: close` before the headers are written. */
@@ -329,6 +367,9 @@ function httpDate(): string {
 }
 
 class TrackedResponse extends ServerResponse {
+  /** Node's own count of the bytes of responses that wait for earlier ones. While they are many, it doesn't read. */
+  declare _onPendingData: (bytes: number) => void
+
   override writeHead(...parameters: unknown[]): this {
     const headers = parameters.at(-1)
     connections

@@ -1,7 +1,14 @@
-import { type FastifyInstance, type FastifySchema, fastify, type RouteOptions } from 'fastify'
+import {
+  type FastifyInstance,
+  type FastifySchema,
+  fastify,
+  type RouteHandlerMethod,
+  type RouteOptions,
+} from 'fastify'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { ERROR_TYPES, type ErrorType } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
+import { sendJson } from './json.ts'
 import { type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
 import { headerRefs, LIMIT_HEADERS, usedHeaders } from './openapi-headers.ts'
 import { components } from './schema.ts'
@@ -20,7 +27,7 @@ declare module 'fastify' {
     'x-example'?: unknown
   }
   interface FastifyInstance {
-    describe(): Promise<OpenAPIV3_1.Document>
+    describe: RouteHandlerMethod
   }
 }
 
@@ -41,16 +48,19 @@ export type ApiDescription = {
   webhooks?: Record<string, OpenAPIV3_1.OperationObject>
 }
 
-/** Collects the routes that are registered later in this scope. `describe()` returns their OpenAPI 3.1 description. */
+/** Collects the routes that are registered later in this scope. `describe` sends their OpenAPI 3.1 description. */
 export function describeRoutes(scope: FastifyInstance, api: ApiDescription): void {
   const routes: RouteOptions[] = []
   scope.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') routes.push(route)
   })
-  let described: Promise<OpenAPIV3_1.Document> | undefined
-  scope.decorate('describe', () => {
-    described ??= generate(routes, api).then((document) => finish(document, api))
-    return described
+  let described: Promise<Buffer> | undefined
+  scope.decorate('describe', async (_request, reply) => {
+    // Serialised once: anybody can request it, as often as they like.
+    described ??= generate(routes, api).then((document) =>
+      Buffer.from(JSON.stringify(finish(document, api))),
+    )
+    return sendJson(reply, await described)
   })
 }
 

@@ -69,6 +69,21 @@ describe.concurrent('incomplete requests', () => {
     const { body } = await app.operator.get('/operator/v1/accounts')
     expect(body.data).toEqual([])
   })
+
+  it('bytes that are no request get a 400 after the responses to all pipelined requests before them', async () => {
+    const whole = `${headersOf(accounts, 2)}{}`
+    const chunked = headersOf(accounts, 0).replace(
+      'content-length: 0',
+      'transfer-encoding: chunked',
+    )
+    for (const malformed of ['nonsense\r\n\r\n', `${chunked}nonsense\r\n`]) {
+      const response = await send([whole.repeat(20) + malformed])
+      expect(response.match(/HTTP\/1\.1 \d+/g)).toEqual([
+        ...Array(20).fill('HTTP/1.1 422'),
+        'HTTP/1.1 400',
+      ])
+    }
+  })
 })
 
 describe.concurrent('slow catalog imports', () => {

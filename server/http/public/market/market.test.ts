@@ -411,6 +411,19 @@ describe('the other pages', () => {
     for (const page of await Promise.all(pages.pages)) expect(page.status).toBe(200)
   })
 
+  it('at most 100 public pages wait for the database, and further visitors get 503', async () => {
+    const pages = await app.ctx.begin(async (db) => {
+      await db`lock table listings in access exclusive mode`
+      const pages = Array.from({ length: 100 }, () => open('/shops/kanto'))
+      const { status, headers, text } = await open('/shops/kanto')
+      expect([status, headers['retry-after']]).toEqual([503, '2'])
+      expect(text).toContain('Too many pages are requested.')
+      return { pages }
+    })
+    for (const page of await Promise.all(pages.pages)) expect(page.status).toBe(200)
+    expect((await open('/shops/kanto')).status).toBe(200)
+  })
+
   it('with BUY_URL each offer has a link to it', async () => {
     const other = await startTestApp({
       databaseUrl: app.databaseUrl,

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, RouteHandlerMethod } from 'fastify'
-import { ApiError } from '../../../errors.ts'
+import { ApiError, serviceUnavailable } from '../../../errors.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import { sendCandidatesPage } from './candidates-page.ts'
 import { sendErrorPage } from './layout.ts'
@@ -9,18 +9,26 @@ import { sendErrorPage } from './layout.ts'
  * others of the pool stay with the APIs.
  */
 const MAX_CONCURRENT_PAGES = 2
+/** Further requests are refused: a visitor would not wait for so long. */
+const MAX_UNFINISHED_PAGES = 100
 
 /** Prepares a scope for public pages: errors are pages, and few pages are made at the same time. */
 export function marketScope(app: FastifyInstance): void {
   const limited = limitConcurrency(MAX_CONCURRENT_PAGES)
+  let unfinished = 0
   app.addHook('onRoute', (route) => {
     const { handler } = route
-    const make: RouteHandlerMethod = function (request, reply) {
-      return limited(async () => {
+    const make: RouteHandlerMethod = async function (request, reply) {
+      if (unfinished >= MAX_UNFINISHED_PAGES) {
+        throw serviceUnavailable('Too many pages are requested. Try again shortly.')
+      }
+      unfinished++
+      const made = limited(async () => {
         // The client disconnected while the request was queued.
         if (reply.raw.destroyed) return reply.send()
         return handler.call(this, request, reply)
       })
+      return made.finally(() => unfinished--)
     }
     route.handler = make
   })
