@@ -10,6 +10,7 @@ import { migrate } from './database/migrate.ts'
 import { sharedTransactions } from './database/shared-transactions.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
+import { type EventWatch, watchEvents } from './events/follow.ts'
 import type { FileStore } from './files/file-store.ts'
 import { openFileStore } from './files/open.ts'
 import { type KeyCache, keyCache } from './keys/key-cache.ts'
@@ -46,6 +47,7 @@ export type Service = Context & {
   accessTokens: SecretLookups
   staffTokens: SecretLookups
   offers: OfferModel
+  eventWatch: EventWatch
   limiter: RateLimiter
   /** Storage of photos and labels. */
   files: FileStore
@@ -125,6 +127,7 @@ export async function openService(
     accessTokens: accessLookups(sql, signals),
     staffTokens: staffLookups(sql, signals),
     offers,
+    eventWatch: watchEvents({ db: sql, signals }),
     limiter: rateLimiter(counters, realTime),
     files,
     carrier,

@@ -6,11 +6,11 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
+import { followEvents, watchEvents } from './follow.ts'
 import { recordEvent } from './record.ts'
 import {
   currentPosition,
   eventsAfter,
-  followEvents,
   hasReached,
   MAX_BATCH,
   type Position,
@@ -254,6 +254,34 @@ describe('followEvents', () => {
     expect(numbersOf(events)).toEqual([1, 2, 3])
   })
 
+  it('followers read only when their account has events, whatever other accounts sell', async () => {
+    const reads: number[] = []
+    const db = Object.assign((...query: Parameters<Context['db']>) => {
+      const [text, ...values] = query
+      if (String(text).includes('e.created_at as "createdAt"')) reads.push(Number(values[0]))
+      return app.ctx.db(...query)
+    }, app.ctx.db)
+    const ctx = { db, eventWatch: watchEvents({ db, signals: app.ctx.signals }) }
+    const ended = new AbortController()
+    const options = { ended: ended.signal, silenceMs: 60_000 }
+    const others = await Promise.all(Array.from({ length: 10 }, () => app.seller()))
+    const following = [seller, ...others].map(async ({ accountId }) => {
+      const got: number[] = []
+      for await (const batch of followEvents(ctx, accountId, start, options)) {
+        got.push(...numbersOf(batch))
+        if (got.includes(20)) break
+      }
+      return got
+    })
+    for (let n = 1; n <= 20; n++) await write(app.ctx, n)
+    expect((await following[0])!.at(-1)).toBe(20)
+    ended.abort()
+    await Promise.all(following)
+    for (const { accountId } of others) {
+      expect(reads.filter((reader) => reader === accountId)).toHaveLength(1)
+    }
+  })
+
   it('a follower gets an empty batch as a heartbeat', async () => {
     const ended = new AbortController()
     const options = { ended: ended.signal, silenceMs: 0 }
@@ -278,7 +306,8 @@ describe('followEvents', () => {
     }
     const ended = new AbortController()
     const options = { ended: ended.signal, silenceMs: 60_000 }
-    const following = followEvents({ ...app.ctx, signals }, seller.accountId, start, options)
+    const ctx = { ...app.ctx, eventWatch: watchEvents({ ...app.ctx, signals }) }
+    const following = followEvents(ctx, seller.accountId, start, options)
     const next = following.next()
     expect(listeners).toBe(1)
     ended.abort()

@@ -1,5 +1,4 @@
 import type { Context } from '../context.ts'
-import { type Signals, throttle } from '../database/signals.ts'
 import type { WebhookEvent } from '../enums.ts'
 
 /**
@@ -28,10 +27,6 @@ export type StreamedEvent = {
 
 export const MAX_BATCH = 100
 
-/** Signals are throttled. Polling finds events that an older transaction held back, because its end is no signal. */
-const SIGNAL_THROTTLE_MS = 20
-const POLL_INTERVAL_MS = 1_000
-
 /** A position as the id of a server-sent event. */
 export const positionText = ({ transaction, eventId }: Position) => `${transaction}-${eventId}`
 
@@ -55,39 +50,6 @@ export async function hasReached({ db }: Context, { transaction }: Position): Pr
     select ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot()) as reached
   `
   return row!.reached
-}
-
-/**
- * Follows the events of an account after a position. It reads a batch only when the consumer asks for it.
- *
- * @param ended ends the stream
- * @param silenceMs real time after which it yields an empty batch, as a heartbeat
- * @returns batches of at most 100 events
- */
-export async function* followEvents(
-  ctx: Pick<Context, 'db'> & { signals: Signals },
-  accountId: number,
-  after: Position,
-  { ended, silenceMs }: { ended: AbortSignal; silenceMs: number },
-): AsyncGenerator<StreamedEvent[], void, undefined> {
-  const changes = watchChanges(ctx.signals, ended)
-  let position = after
-  let yieldedAt = performance.now()
-  try {
-    while (!ended.aborted) {
-      // Subscribed before the query: a commit during the query must lead to another one.
-      const changed = changes.next()
-      const events = await eventsAfter(ctx, accountId, position)
-      position = events.at(-1)?.position ?? position
-      if (events.length > 0 || performance.now() - yieldedAt >= silenceMs) {
-        yield events
-        yieldedAt = performance.now()
-      }
-      if (events.length < MAX_BATCH) await changed
-    }
-  } finally {
-    changes.stop()
-  }
 }
 
 /** The next events after a position, resends included. */
@@ -147,24 +109,41 @@ export async function eventsAfter(
   }))
 }
 
-/** Notifies of each signal, each polling interval, and the end. */
-function watchChanges(signals: Signals, ended: AbortSignal) {
-  let waiting = Promise.withResolvers<void>()
-  const notify = () => waiting.resolve()
-  const unsubscribe = signals.on('deliveries', throttle(SIGNAL_THROTTLE_MS, notify))
-  const timer = setInterval(notify, POLL_INTERVAL_MS).unref()
-  ended.addEventListener('abort', notify)
-  return {
-    /** Resolves with the next notification. */
-    next() {
-      waiting = Promise.withResolvers()
-      if (ended.aborted) waiting.resolve()
-      return waiting.promise
-    },
-    stop() {
-      unsubscribe()
-      clearInterval(timer)
-      ended.removeEventListener('abort', notify)
-    },
-  }
+/** Whether each of these accounts has an event or a resend after its position. */
+export async function haveEvents(
+  { db }: Pick<Context, 'db'>,
+  positions: { accountId: number; position: Position }[],
+): Promise<boolean[]> {
+  const after = db`(asked.transaction, asked.event_id)`
+  const before = db`pg_snapshot_xmin(pg_current_snapshot())`
+  const rows = await db<{ hasEvents: boolean }[]>`
+    select
+      exists (
+        select
+        from events
+        where
+          account_id = asked.account_id
+          and (written_in, id) > ${after}
+          and written_in < ${before}
+          and id >= (select kept_from from retention where table_name = 'events')
+      )
+      or exists (
+        select
+        from webhook_endpoints endpoint
+        join deliveries on endpoint_id = endpoint.id
+        where
+          endpoint.account_id = asked.account_id
+          and endpoint.deleted_at is null
+          and (resent_in, deliveries.event_id) > ${after}
+          and resent_in < ${before}
+      ) as "hasEvents"
+    from
+      unnest(
+        ${positions.map(({ accountId }) => accountId)}::bigint[],
+        ${positions.map(({ position }) => position.transaction)}::text[]::xid8[],
+        ${positions.map(({ position }) => position.eventId)}::bigint[]
+      ) with ordinality as asked (account_id, transaction, event_id, number)
+    order by asked.number
+  `
+  return rows.map(({ hasEvents }) => hasEvents)
 }

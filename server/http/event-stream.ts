@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
-import { validationError } from '../errors.ts'
+import { serviceUnavailable, validationError } from '../errors.ts'
+import { followEvents, MAX_STREAMS } from '../events/follow.ts'
 import {
   currentPosition,
-  followEvents,
   hasReached,
   type Position,
   positionIn,
@@ -12,6 +12,7 @@ import {
   type StreamedEvent,
 } from '../events/stream.ts'
 import type { Service } from '../service.ts'
+import { groupDigits } from '../text/formats.ts'
 import { bodyOf } from '../webhooks/request.ts'
 import type { Query } from './query.ts'
 
@@ -33,7 +34,7 @@ const Stream = Type.Unsafe<Readable>({ type: 'string', examples: [EXAMPLE] })
 
 export const STREAM_DESCRIPTION = `Each message has the event’s name, and the envelope in one line as its data. Its \`delivery_id\` is the id of the event, not of a delivery to an endpoint, and is the same each time. Resending a delivery repeats its event in the stream; several resends in quick succession can be combined into one.
 
-The \`id\` of a message is its position in the stream. Send it in \`Last-Event-ID\` (or in \`after\`, without that header) to continue after this position without missing any event that is still stored. Without a position the stream starts now, and its first message holds the start position. An event is sent as soon as all transactions that began before its own have ended. After 15 seconds without events, a comment keeps the connection alive. The stream ends when the service stops.`
+The \`id\` of a message is its position in the stream. Send it in \`Last-Event-ID\` (or in \`after\`, without that header) to continue after this position without missing any event that is still stored. Without a position the stream starts now, and its first message holds the start position. An event is sent as soon as all transactions that began before its own have ended. After 15 seconds without events, a comment keeps the connection alive. The stream ends when the service stops. A process of the service keeps at most ${groupDigits(MAX_STREAMS)} streams open; a further one is 503.`
 
 /** Query, headers and response of an operation that sends the stream. */
 export const streamSchema = {
@@ -62,6 +63,7 @@ export const streamSchema = {
  * @param closing ends the stream when the service stops
  * @param mayContinue asked before each message; false ends the stream
  * @throws validation_error for a position that this database has not reached
+ * @throws service_unavailable if this process has too many streams
  */
 export async function openEventStream(
   ctx: Service,
@@ -73,6 +75,7 @@ export async function openEventStream(
     mayContinue,
   }: { accountId: number; closing: AbortSignal; mayContinue: () => Promise<boolean> },
 ): Promise<Readable> {
+  if (ctx.eventWatch.isFull) throw serviceUnavailable('Too many event streams are open.')
   const after = await positionOf(ctx, request)
   const gone = new AbortController()
   reply.raw.once('close', () => gone.abort())

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { MAX_STREAMS } from '../../events/follow.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../../test/fixtures/listings.ts'
@@ -184,9 +185,21 @@ describe('clients of the event stream', () => {
   it('a client that disconnects from the event stream is unsubscribed', async () => {
     const before = app.listeners()
     const streams = await Promise.all([follow(), follow(), follow()])
-    await until('three clients are subscribed', () => app.listeners() === before + 3)
+    await until('the clients are subscribed', () => app.listeners() === before + 1)
     await Promise.all(streams.map((stream) => stream.leave()))
     await until('the clients are unsubscribed', () => app.listeners() === before)
+  })
+
+  it('a process has at most 1,000 event streams, and one that ends makes room for another', async () => {
+    const { eventWatch } = app.ctx
+    const position = { transaction: '0', eventId: 0 }
+    const streams = Array.from({ length: MAX_STREAMS }, () => eventWatch.add(accountId, position))
+    const { status, body } = await app.operator.get(pathOf(accountId))
+    expect([status, body.error.message]).toEqual([503, 'Too many event streams are open.'])
+    eventWatch.delete(streams.pop()!)
+    const stream = await follow()
+    await stream.leave()
+    for (const stream of streams) eventWatch.delete(stream)
   })
 
   it('a slow client gets every event, and the service buffers only a few for it', async () => {
