@@ -21,7 +21,7 @@ const LISTS_OF_SELLERS = [
 ]
 const LISTS_OF_STAFF = [
   ...['accounts', 'disputes', 'reviews', 'ledger', 'payouts', 'payout-runs', 'payout-setups'],
-  ...['audit', 'orders', 'listings', 'mails', 'shipments', 'deliveries', 'deliveries?page=1000'],
+  ...['audit', 'orders', 'listings', 'mails', 'shipments', 'deliveries', 'deliveries?page=300'],
   ...['pending', 'delivered', 'failed', 'skipped'].map((status) => `deliveries?status=${status}`),
 ].map((path) => `/operator/v1/${path}`)
 

@@ -4,13 +4,15 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
-import { afterFirstCommit, conflict } from '../errors.ts'
+import { afterFirstCommit, conflict, validationError } from '../errors.ts'
+import { groupDigits } from '../text/formats.ts'
 import { endOfSecond, storableTime } from '../time/storable-time.ts'
 import { DAYS } from '../time/units.ts'
 import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
+import { MAX_PAGED } from './max-paged.ts'
 import { dropPartitions, isKept } from './partitions.ts'
 
 /**
@@ -251,7 +253,11 @@ export type DeliveryFilters = {
   to?: Date | undefined
 }
 
-/** One page of deliveries, newest first, and the total, in one snapshot. */
+/**
+ * One page of deliveries, newest first, and the total, in one snapshot.
+ *
+ * @throws validation_error for a page with deliveries beyond the newest MAX_PAGED
+ */
 export const listDeliveries = (
   { begin }: Pick<Context, 'begin'>,
   filters: DeliveryFilters,
@@ -323,6 +329,8 @@ async function readPageOfDeliveries(
     where ${endpointId === undefined ? db`account_id = ${accountId!}` : db`id = ${endpointId}`}
       ${endpointId !== undefined && accountId !== undefined ? db`and account_id = ${accountId}` : db``}
   `
+  // A page that is too far reads nothing: its limit is 0.
+  const size = offset < MAX_PAGED ? perPage : 0
   const isListed: ReturnType<Db> = isFiltered ? db`endpoint_id in (${endpoints})` : db`true`
   const [ids, [counted]] = await Promise.all([
     isFiltered
@@ -337,7 +345,7 @@ async function readPageOfDeliveries(
             limit ${offset + perPage}
           ) latest
           order by latest.id desc
-          limit ${perPage}
+          limit ${size}
           offset ${offset}
         `
       : db<{ id: number }[]>`
@@ -345,7 +353,7 @@ async function readPageOfDeliveries(
           from ${matching}
           where true ${isOfEvent}
           order by id desc
-          limit ${perPage}
+          limit ${size}
           offset ${offset}
         `,
     event === undefined && !from && !to && (status === undefined || status === 'delivered')
@@ -369,12 +377,21 @@ async function readPageOfDeliveries(
           select count(*) as total from ${matching} where ${isListed} ${isOfEvent}
         `,
   ])
+  const total = counted?.total ?? 0
+  if (size === 0 && offset < total) throw tooFar()
   const rows = await readDeliveries(
     db,
     ids.map(({ id }) => id),
   )
-  return { rows, total: counted?.total ?? 0 }
+  return { rows, total }
 }
+
+const tooFar = () =>
+  validationError({
+    page: [
+      `Pages reach only the newest ${groupDigits(MAX_PAGED)} deliveries of a list. Use from and to to list others.`,
+    ],
+  })
 
 /** Two transactions that were open at the same time can have ids in the opposite order. They end within 10 s. */
 const MARGIN_MS = 60_000

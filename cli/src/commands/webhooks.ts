@@ -88,6 +88,8 @@ export function webhookCommands(program: Command): void {
     .option('--failed', 'only those whose attempts all failed')
     .addOption(new Option('--event <event>', 'only this event').choices(EVENTS))
     .option('--endpoint <id>', 'only to this endpoint', count)
+    .option('--from <time>', 'only events at or after this time')
+    .option('--to <time>', 'only events at or before this time')
     .option('--limit <n>', 'number of rows', count, 30)
     .action(
       async (
@@ -96,7 +98,15 @@ export function webhookCommands(program: Command): void {
           event,
           endpoint,
           limit,
-        }: { failed?: boolean; event?: WebhookEvent['event']; endpoint?: number; limit: number },
+          ...period
+        }: {
+          failed?: boolean
+          event?: WebhookEvent['event']
+          endpoint?: number
+          from?: string
+          to?: string
+          limit: number
+        },
         command: Command,
       ) => {
         const { client, out } = await openSession(command)
@@ -104,6 +114,7 @@ export function webhookCommands(program: Command): void {
           ...(failed && { status: 'failed' }),
           ...(event && { event }),
           ...(endpoint && { endpoint_id: endpoint }),
+          ...period,
         })
         out.records(await deliveries.all(limit), deliveryColumns)
       },

@@ -187,17 +187,31 @@ export function LoadedPage<List extends Paginated<unknown>>({
   )
 }
 
-/** The page of a list in the address (`page`), and the ways to the others. */
-export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; noun: string }) {
+/**
+ * The page of a list in the address (`page`), and the ways to the others.
+ *
+ * @param reach the rows that pages reach, if not all
+ */
+export function Pagination({
+  meta,
+  noun,
+  reach = Number.POSITIVE_INFINITY,
+}: {
+  meta: Paginated<unknown>['meta']
+  noun: string
+  reach?: number
+}) {
   const to = useAddressOfPage()
   const { current_page: page, last_page: last, per_page: size, total } = meta
   const first = (page - 1) * size + 1
+  const isCut = page < last && page * size >= reach
   return (
     <nav className="pagination" aria-label="Pages">
       <p role="status">
         {total === 0 || first > total
           ? `${formatNumber(total)} ${noun}`
           : `${formatNumber(first)}–${formatNumber(Math.min(page * size, total))} of ${formatNumber(total)} ${noun}`}
+        {isCut && '. Filter the list to see others.'}
       </p>
       {last > 1 && (
         <div className="page-actions">
@@ -205,7 +219,7 @@ export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; n
             <Icon name="left" />
             Previous
           </PageLink>
-          <PageLink href={to(page + 1)} isPossible={page < last}>
+          <PageLink href={to(page + 1)} isPossible={page < last && !isCut}>
             Next
             <Icon name="right" />
           </PageLink>

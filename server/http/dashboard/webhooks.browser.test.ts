@@ -8,7 +8,7 @@ import {
   startBrowserApp,
   tabTo,
 } from '../../test/browser.ts'
-import { startReceiver } from '../../test/fakes/receiver.ts'
+import { logDeliveries, startReceiver } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { freePort } from '../../test/free-port.ts'
 import { DISABLED_AFTER } from '../../webhooks/endpoint.ts'
@@ -172,6 +172,17 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
       .fill(new Date(next.getTime() + 86_400_000).toISOString().slice(0, 10))
     await page.getByText('No such deliveries').waitFor()
     await expectAccessible(page)
+  })
+
+  it('the log of deliveries leads to no page behind its newest 10,000, and says how to see the others', async () => {
+    const shop = await app.member()
+    const payload = { url: (await startReceiver()).url, events: ['listing.sold'] }
+    const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
+    await logDeliveries(app, shop.accountId, [id], 10_050)
+    const page = await app.open('/dashboard/webhooks/deliveries?page=333', { member: shop })
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByText('of 10,050 deliveries. Filter the list to see others.').waitFor()
+    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
   })
 
   it('a phone shows the next attempt of a delivery below the former ones, not below their label', async () => {

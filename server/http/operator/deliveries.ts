@@ -1,12 +1,14 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
+import { validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { listDeliveries, resendDelivery } from '../../webhooks/deliveries.ts'
 import { DELIVERY_STATUSES } from '../../webhooks/delivery.ts'
+import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
-import { DeliverySchema, deliveryJson, exampleDelivery } from '../shapes/delivery.ts'
+import { DeliverySchema, deliveryJson, eventPeriod, exampleDelivery } from '../shapes/delivery.ts'
 
 export const deliveryRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -18,12 +20,13 @@ export const deliveryRoutes =
           operationId: 'listDeliveries',
           summary: 'List webhook deliveries',
           description:
-            'Returns deliveries with their attempts, newest first. Deliveries are kept for 30 days (`WEBHOOK_RETENTION_DAYS`), also those to deleted endpoints.',
+            'Returns deliveries with their attempts, newest first. Deliveries are kept for 30 days (`WEBHOOK_RETENTION_DAYS`), also those to deleted endpoints. `from` and `to` need `account_id` or `endpoint_id`. Pages reach only the newest 10,000 deliveries of a list: further ones are 422.',
           tags: ['Webhooks'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
             endpoint_id: Type.Optional(Id()),
             status: Type.Optional(OneOf(DELIVERY_STATUSES)),
+            ...eventPeriod,
             ...pageParameters,
           }),
           response: { 200: Paginated(DeliverySchema, 'A page of deliveries') },
@@ -37,6 +40,12 @@ export const deliveryRoutes =
           accountId: integerIn(query.account_id),
           endpointId: integerIn(query.endpoint_id),
           status: request.query.status,
+          ...optionalDateTimes({ from: query.from, to: query.to }),
+        }
+        if (!query.account_id && !query.endpoint_id && (query.from || query.to)) {
+          throw validationError({
+            account_id: ['With from or to, the account_id or endpoint_id field is required.'],
+          })
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/deliveries`,

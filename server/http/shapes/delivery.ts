@@ -100,11 +100,8 @@ export const exampleDelivery = {
   },
 }
 
-/** Filters of a seller's log of deliveries. */
-export const DeliveryQuery = Type.Object({
-  endpoint_id: Type.Optional(Id()),
-  status: Type.Optional(OneOf(DELIVERY_STATUSES)),
-  event: Type.Optional(OneOf(WEBHOOK_EVENTS)),
+/** Filters by the time of the event. */
+export const eventPeriod = {
   from: Type.Optional(
     DateTimeText('Only events at or after this ISO 8601 date or time', {
       examples: ['2026-03-01T09:30:00Z'],
@@ -115,6 +112,14 @@ export const DeliveryQuery = Type.Object({
       examples: ['2026-03-02'],
     }),
   ),
+}
+
+/** Filters of a seller's log of deliveries. */
+export const DeliveryQuery = Type.Object({
+  endpoint_id: Type.Optional(Id()),
+  status: Type.Optional(OneOf(DELIVERY_STATUSES)),
+  event: Type.Optional(OneOf(WEBHOOK_EVENTS)),
+  ...eventPeriod,
   ...pageParameters,
 })
 

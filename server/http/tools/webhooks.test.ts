@@ -7,6 +7,7 @@ import { verify } from '../../../sdk/src/webhooks.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import {
   isSignedWith,
+  logDeliveries,
   sendSampleEvent,
   startReceiver,
   subscribe,
@@ -14,6 +15,7 @@ import {
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
+import { allRecords } from '../../test/walk.ts'
 
 let app: TestApp
 let origin: string
@@ -74,6 +76,45 @@ describe('webhooks in the tools API', () => {
     expect(
       receiver.arrived.map(({ json }) => json.delivery_id).filter((it) => it === created),
     ).toEqual([created, created])
+  })
+
+  it('pages reach the newest 10,000 deliveries of a list, and a period the others', async () => {
+    const { seller, id } = await sellerWithEndpoint()
+    const { id: otherId } = await subscribe(seller, 'https://nowhere.invalid/')
+    await logDeliveries(app, seller.accountId, [id, otherId], 10_200)
+    const member = await app.member(seller.accountId)
+    const lists = [
+      [seller, `${DELIVERIES}?per_page=100`],
+      [member, '/dashboard/api/webhooks/deliveries?per_page=100'],
+      [app.operator, `/operator/v1/deliveries?account_id=${seller.accountId}&per_page=100`],
+    ] as const
+    for (const [client, list] of lists) {
+      const first = await client.get(`${list}&page=100`)
+      expect([first.body.data.length, first.body.meta.total]).toEqual([100, 10_200])
+      const { status, body } = await client.get(`${list}&page=101`)
+      expect([status, body.error.fields]).toEqual([
+        422,
+        {
+          page: [
+            'Pages reach only the newest 10,000 deliveries of a list. Use from and to to list others.',
+          ],
+        },
+      ])
+      expect((await client.get(`${list}&page=1000`)).body.data).toEqual([])
+    }
+    const ids = await app.ctx.db<{ id: number }[]>`
+      select id from deliveries where endpoint_id in (${id}, ${otherId}) order by id desc
+    `
+    for (const [client, list] of [lists[0], lists[2]]) {
+      const last = (await client.get(`${list}&page=100`)).body.data.at(-1)
+      expect(last.id).toBe(ids[9_999]!.id)
+      const older = await allRecords(client, `${list}&to=${last.created_at}`)
+      const listed = older.map(({ id }: { id: number }) => ({ id }))
+      expect(listed).toEqual(ids.slice(-listed.length))
+      expect(listed).toContainEqual({ id: last.id })
+    }
+    const unowned = await app.operator.get('/operator/v1/deliveries?from=2026-01-01')
+    expect([unowned.status, Object.keys(unowned.body.error.fields)]).toEqual([422, ['account_id']])
   })
 
   it('a delivery within 24 hours of a rotation has a signature with each of the two secrets', async () => {

@@ -55,7 +55,7 @@ export const ownDeliveryRoutes =
           operationId: 'listOwnDeliveries',
           summary: 'List your webhook deliveries',
           description:
-            'Returns the deliveries to your endpoints with their attempts, newest first. They are kept for 30 days, also those to deleted endpoints.',
+            'Returns the deliveries to your endpoints with their attempts, newest first. They are kept for 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: further ones are 422. List older ones with `to`, the `created_at` of the last one, which repeats those of the same second.',
           tags: ['Webhooks'],
           querystring: DeliveryQuery,
           response: { 200: Paginated(DeliverySchema, 'A page of your deliveries') },

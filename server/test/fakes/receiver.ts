@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { sampleData } from '../../sandbox/sample-events.ts'
 import type { Client, TestApp } from '../app.ts'
 import { startWebServer } from './network.ts'
 
@@ -89,3 +90,29 @@ export const sendSampleEvent = (
   accountId: number,
   event = 'order.created',
 ) => operator.post('/operator/v1/sandbox/events', { payload: { account_id: accountId, event } })
+
+/** Writes the past hour's delivered deliveries of sample events, as many to each endpoint. */
+export async function logDeliveries(
+  { ctx }: Pick<TestApp, 'ctx'>,
+  accountId: number,
+  endpointIds: number[],
+  count: number,
+): Promise<void> {
+  const events = count / endpointIds.length
+  await ctx.db`
+    with happened as (
+      insert into events (account_id, event, data, created_at)
+      select
+        ${accountId},
+        'listing.sold',
+        ${JSON.stringify(sampleData('listing.sold'))}::text,
+        ${ctx.now()}::timestamptz - n * interval '1 hour' / ${events}
+      from generate_series(${events}::int, 1, -1) n
+      returning id, event, created_at
+    )
+    insert into deliveries (event_id, event, endpoint_id, status, created_at)
+    select id, event, unnest(${endpointIds}::bigint[]), 'delivered', created_at
+    from happened
+    order by id
+  `
+}
