@@ -18,7 +18,13 @@ export type MarketFilters = {
 export type MarketOffer = Offer & Listable & { seller: Seller }
 
 /** Offers on a page, those that pass its filters in all, and the lowest price in cents, null without offers. */
-export type ShownOffers = { rows: MarketOffer[]; total: number; lowestCents: number | null }
+export type ShownOffers = {
+  rows: MarketOffer[]
+  total: number
+  lowestCents: number | null
+  /** The item has so many offers that `total` may be too low. */
+  isCut: boolean
+}
 
 type Window = { limit: number; offset: number }
 
@@ -43,6 +49,7 @@ export async function offersOnMarket(
     rows: passing.slice(offset, offset + limit).map((offer) => ({ ...offer, ...item })),
     total: passing.length,
     lowestCents: passing[0]?.priceCents ?? null,
+    isCut: false,
   }
 }
 
@@ -52,26 +59,46 @@ const passes =
     (condition === undefined || offer.condition === condition) &&
     (language === undefined || offer.language === language)
 
+/** The cheapest offers of an item that are shown. Filters search among them: one shop can list a card a million times. */
+const MAX_OF_ITEM = 10_000
+
 async function offersInDatabase(
   { db, now }: Context,
   item: Listable,
   filters: MarketFilters,
   windowOf: (total: number) => Window,
 ): Promise<ShownOffers> {
-  const [counted] = await db<{ total: number; lowestCents: number | null }[]>`
-    select count(*) as total, min(l.price_cents) as "lowestCents"
-    from listings l
+  const cheapest = db`
+    (
+      select *
+      from listings
+      where ${isOf(db, item)} and status = 'active'
+      order by price_cents, id
+      limit ${MAX_OF_ITEM}
+    ) l
     join accounts a on a.id = l.account_id
-    where ${isOf(db, item)} and ${isOnMarket(db, filters)}
+  `
+  const matches = isOnMarket(db, filters)
+  const [counted] = await db<Omit<ShownOffers, 'rows'>[]>`
+    select
+      count(*) filter (where ${matches}) as total,
+      min(l.price_cents) filter (where ${matches}) as "lowestCents",
+      count(*) = ${MAX_OF_ITEM} as "isCut"
+    from ${cheapest}
   `
   const { limit, offset } = windowOf(counted!.total)
+  // The reservations are added up only for the offers on the page.
   const rows = await db<OfferRow[]>`
     select ${offerColumns(db, now())}
-    from listings l
+    from (
+      select l.*
+      from ${cheapest}
+      where ${matches}
+      order by l.price_cents, l.id
+      limit ${limit} offset ${offset}
+    ) l
     join accounts a on a.id = l.account_id
-    where ${isOf(db, item)} and ${isOnMarket(db, filters)}
     order by l.price_cents, l.id
-    limit ${limit} offset ${offset}
   `
   return { rows: rows.map(offerFrom), ...counted! }
 }
@@ -107,6 +134,9 @@ export async function offersOfShop(
   return { rows: rows.slice(0, page.limit).map(offerFrom), hasMore: rows.length > page.limit }
 }
 
+/** The cheapest offers of an item among which lists look for one of a shop that is not hidden. */
+const MAX_FOR_LOWEST = 1_000
+
 /** The lowest price of each item that has an offer, by its id or slug. */
 export async function lowestPrices(
   { db }: Context,
@@ -119,9 +149,15 @@ export async function lowestPrices(
     from unnest(${ids}::text[]) as wanted (id)
     cross join lateral (
       select l.price_cents as cents
-      from listings l
+      from (
+        select *
+        from listings l
+        where ${column} = wanted.id and status = 'active'
+        order by price_cents, id
+        limit ${MAX_FOR_LOWEST}
+      ) l
       join accounts a on a.id = l.account_id
-      where ${column} = wanted.id and ${isOnMarket(db, {})}
+      where ${isOnMarket(db, {})}
       order by l.price_cents, l.id
       limit 1
     ) lowest

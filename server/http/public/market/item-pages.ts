@@ -6,7 +6,7 @@ import { type CardObject, cardObject, productObject } from '../../../catalog/jso
 import type { Listable } from '../../../listings/listing.ts'
 import { offersOnMarket, type ShownOffers } from '../../../listings/market.ts'
 import type { Service } from '../../../service.ts'
-import { formatEuros } from '../../../text/formats.ts'
+import { formatEuros, groupDigits } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { type MarketPage, sendMarketPage } from './layout.ts'
@@ -177,6 +177,7 @@ const NO_OFFERS: Section = {
   rows: [],
   total: 0,
   lowestCents: null,
+  isCut: false,
   section: html`<section class="empty"><h2>No offers now</h2><p>No shop has this in stock.</p></section>`,
 }
 
@@ -194,7 +195,7 @@ async function offersSection(
   const isFiltered = filters.condition !== undefined || filters.language !== undefined
   if (offers.total === 0 && !isFiltered) return NO_OFFERS
   const section = html`<section>
-<h2>${count(offers.total, 'offer')}${offers.lowestCents !== null && html` from ${formatEuros(offers.lowestCents)}`}</h2>
+<h2>${countOf(offers)}${offers.lowestCents !== null && html` from ${formatEuros(offers.lowestCents)}`}</h2>
 ${filterForm(filters, item.cardId !== null)}
 ${
   offers.total === 0
@@ -209,10 +210,13 @@ ${pageLinks(filters, shown)}
   return { ...offers, section }
 }
 
-const summaryOf = ({ total, lowestCents }: ShownOffers) =>
-  lowestCents === null
+const summaryOf = (offers: ShownOffers) =>
+  offers.lowestCents === null
     ? 'no offers now'
-    : `${count(total, 'offer')} from ${formatEuros(lowestCents)}`
+    : `${countOf(offers)} from ${formatEuros(offers.lowestCents)}`
+
+const countOf = ({ total, isCut }: ShownOffers) =>
+  isCut ? `${groupDigits(total)}+ offers` : count(total, 'offer')
 
 /** Finds the other cards of a name. The names of a catalog are indexed at the first use. */
 function cardsByName() {

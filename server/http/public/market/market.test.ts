@@ -261,6 +261,44 @@ describe('a card’s page', () => {
     )
   })
 
+  it('pages show the cheapest 10,000 offers of an item, and lists the lowest price of the cheapest 1,000', async () => {
+    const card = 'swsh9-de-9'
+    const seller = await app.seller()
+    const [first] = await list(seller, cardItem({ card, price: 1, quantity: 5, language: 'DE' }))
+    await app.ctx.db`
+      insert into listings (
+        account_id, card_id, price_cents, quantity, condition, language, created_at, updated_at
+      )
+      select account_id, card_id, 100 + n, 1, condition, 'EN', created_at, updated_at
+      from listings, generate_series(1, 10049) n
+      where id = ${first!}
+    `
+    await app.ctx.signal('offers')
+    await hold(app.operator, first!, 2)
+    const page = await open(`/cards/${card}`)
+    expect(readable(page)).toContain('10,000+ offers from €1.00')
+    expect(offersIn(page)[0]).toMatch(/ 3 €1\.00$/)
+    const last = await open(`/cards/${card}?page=1000`)
+    expect(readable(last)).toContain('Page 209 of 209')
+    expect(offersIn(last).map((row) => row.split('€')[1])).toEqual(
+      Array.from({ length: 16 }, (_, i) => ((100 + 9_984 + i) / 100).toFixed(2)),
+    )
+    expect(readable(await open(`/cards/${card}?language=DE`))).toContain('1+ offers from €1.00')
+
+    const tile = async () =>
+      /<a class="tile" href="[^"]*swsh9-de-9">.*?<\/a>/.exec(
+        (await open('/sets/swsh9-de')).text,
+      )![0]
+    expect(await tile()).toContain('from €1.00')
+    await list(shop, cardItem({ card, price: 500 }))
+    await changeAccount(app, seller.accountId, { api_access: 'suspended' })
+    expect(await tile()).not.toContain('from')
+    await app.ctx.db`
+      delete from listings where account_id = ${seller.accountId} and price_cents > 1098
+    `
+    expect(await tile()).toContain('from €500.00')
+  })
+
   it('a suspended shop has no page and no offers', async () => {
     const card = 'cel25-2'
     const seller = await app.seller({ account: { shopName: 'Gone', slug: 'gone' } })
