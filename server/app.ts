@@ -91,6 +91,7 @@ export async function buildApp(
   app.decorateRequest('member')
   app.decorateRequest('operator')
   app.decorateRequest('audited')
+  app.decorateRequest('isBodyLate', false)
   app.setErrorHandler(errorHandler(log))
   readJsonBodies(app)
   limitDatabaseTime(app)

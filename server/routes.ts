@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyPluginCallback, FastifyRequest } from 'fas
 import { dashboardBuild } from './dashboard/build.ts'
 import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { guardSellerRoutes } from './http/authenticate.ts'
-import { authenticateOperator } from './http/authenticate-operator.ts'
+import { authenticateOperator, recheckOperator } from './http/authenticate-operator.ts'
 import { builtPages } from './http/dashboard/app.ts'
-import { guardDashboard } from './http/dashboard/guard.ts'
+import { guardDashboard, recheckDashboard } from './http/dashboard/guard.ts'
 import { keysApi } from './http/dashboard/keys.ts'
 import { listingsApi } from './http/dashboard/listings.ts'
 import { meApi } from './http/dashboard/me.ts'
@@ -19,6 +19,7 @@ import { sessionsApi } from './http/dashboard/sessions.ts'
 import { settingsApi } from './http/dashboard/settings.ts'
 import { webhooksApi } from './http/dashboard/webhooks.ts'
 import type { FastLane } from './http/fast-lane.ts'
+import { recheckAfterBody } from './http/gather-body.ts'
 import { readKnownFields } from './http/known-fields.ts'
 import { toolServerRoutes } from './http/mcp/routes.ts'
 import {
@@ -240,6 +241,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     async (dashboard) => {
       dashboard.addHook('onRequest', forbidCaching)
       dashboard.addHook('onRequest', guardDashboard(ctx))
+      dashboard.addHook('onRoute', recheckAfterBody(recheckDashboard(ctx)))
       dashboard.addHook('onRoute', readKnownFields)
       dashboard.addHook('onRoute', auditWrites(service, memberActor))
       serve(dashboard, dashboardApis(ctx))
@@ -257,6 +259,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       async (operator) => {
         operator.addHook('onRequest', forbidCaching)
         operator.addHook('onRequest', authenticateOperator(ctx))
+        operator.addHook('onRoute', recheckAfterBody(recheckOperator(ctx)))
         operator.addHook('onRoute', requireRole)
         operator.addHook('onRoute', readKnownFields)
         operator.addHook('onRoute', auditWrites(service, operatorActor))

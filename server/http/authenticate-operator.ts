@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { authenticationError } from '../errors.ts'
 import { addressSubject } from '../limits/address.ts'
 import type { Service } from '../service.ts'
 import { type StaffRole, staffOf } from '../staff/staff.ts'
@@ -36,6 +37,19 @@ export function authenticateOperator(ctx: Service) {
     })
   }
 }
+
+/**
+ * Checks again that the staff token of a request works.
+ *
+ * @throws authentication_error if it was revoked meanwhile
+ */
+export const recheckOperator =
+  (ctx: Service) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (request.operator.staffId === null) return
+    const caller = await callerOf(ctx, bearerOf(request.headers)!, request)
+    if (!caller) throw authenticationError(WRONG_TOKEN)
+  }
 
 /** Checks the operator token. Staff tokens are refused. */
 export function authenticateRoot(ctx: Service) {

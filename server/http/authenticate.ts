@@ -8,6 +8,7 @@ import { addressSubject } from '../limits/address.ts'
 import type { RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
 import { countEarlierWait } from './database-time.ts'
+import { recheckAfterBody } from './gather-body.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -46,6 +47,10 @@ export function guardSellerRoutes(ctx: Service) {
     const scope = route.config?.scope
     if (scope === undefined) throw new Error(`${route.method} ${route.url} declares no scope`)
     route.onRequest = [route.onRequest ?? [], authenticateSeller(ctx, scope)].flat()
+    recheckAfterBody(async (request) => {
+      const refusal = await refusalMeanwhile(ctx, request, scope)
+      if (refusal) throw refusal
+    })(route)
   }
 }
 

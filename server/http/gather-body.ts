@@ -1,11 +1,16 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest, RequestPayload, RouteOptions } from 'fastify'
+import { withBudget } from '../database/budget.ts'
 import { payloadTooLarge, requestTimeout } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route reads its body as a stream. */
     streamsBody?: boolean
+  }
+  interface FastifyRequest {
+    /** The body did not come with the head. */
+    isBodyLate: boolean
   }
 }
 
@@ -56,6 +61,7 @@ export function gatherBodies(): (route: RouteOptions) => void {
 
     const finish = (error: Error | null, whole?: Readable) => {
       payload.off('data', add).off('end', end).off('error', finish)
+      clearImmediate(nextTurn)
       unfinished.delete(body)
       held -= body.capacity
       body.capacity = 0
@@ -85,13 +91,36 @@ export function gatherBodies(): (route: RouteOptions) => void {
     const end = () => finish(null, Readable.from(bytes.subarray(0, length)))
     const body: Unfinished = { capacity: 0, giveUp: () => finish(requestTimeout()) }
 
+    // A body that came with the head is parsed in the same turn of the event loop. An injected request has no `complete`.
+    const nextTurn = setImmediate(() => {
+      request.isBodyLate = request.raw.complete === false
+    })
     unfinished.add(body)
     payload.on('data', add).on('end', end).on('error', finish)
   }
 
   return (route) => {
-    const hasBody = [route.method].flat().some((method) => !/^(GET|HEAD)$/.test(method))
-    if (!hasBody || route.config?.streamsBody) return
-    route.preParsing = [route.preParsing ?? [], gather].flat()
+    if (isGathered(route)) route.preParsing = [route.preParsing ?? [], gather].flat()
   }
 }
+
+/**
+ * An onRoute hook: checks the credential again after a late body, without counting the request again. The credential may
+ * have been revoked meanwhile, and the request could leave another one.
+ *
+ * @param check throws if the credential has ended
+ */
+export function recheckAfterBody(
+  check: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
+) {
+  const recheck = (request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: Done) => {
+    if (!request.isBodyLate) return done(null)
+    withBudget(request.databaseTime, () => check(request, reply)).then(() => done(null), done)
+  }
+  return (route: RouteOptions): void => {
+    if (isGathered(route)) route.preParsing = [route.preParsing ?? [], recheck].flat()
+  }
+}
+
+const isGathered = ({ method, config }: RouteOptions) =>
+  !config?.streamsBody && [method].flat().some((name) => !/^(GET|HEAD)$/.test(name))

@@ -3,7 +3,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../app.ts'
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
+import { OPERATOR_TOKEN, PUBLIC_URL, startTestApp, type TestApp } from '../test/app.ts'
+import { advance, cardItem } from '../test/fixtures/listings.ts'
+import { grantAccess } from '../test/fixtures/oauth.ts'
 import { until } from '../test/until.ts'
 import { MAX_UNFINISHED_BYTES } from './gather-body.ts'
 
@@ -12,9 +14,10 @@ const TIMEOUT_MS = 1_000
 let app: TestApp
 let impatient: Awaited<ReturnType<typeof buildApp>>
 beforeAll(async () => {
-  app = await startTestApp()
+  app = await startTestApp({ template: 'fixture' })
   impatient = await buildApp(app.ctx, { requestTimeoutMs: TIMEOUT_MS })
   await impatient.listen({ port: 0, host: '127.0.0.1' })
+  await app.app.listen({ port: 0, host: '127.0.0.1' })
 })
 afterAll(() => impatient.close())
 
@@ -118,10 +121,149 @@ describe.concurrent('slow catalog imports', () => {
   })
 })
 
+describe('credentials that end while a body arrives', () => {
+  /** A write that leaves something behind, the end of its credential, and the time of the credential's last use. */
+  type Write = {
+    path: string
+    type?: string
+    headers: Record<string, string>
+    body: object
+    end(): Promise<unknown>
+    lastUse(): PromiseLike<{ at: Date | null }[]>
+    left(): PromiseLike<unknown>
+  }
+
+  const hired = async (role: string) => {
+    const { body } = await app.operator.post('/operator/v1/staff', {
+      payload: { name: role, role },
+    })
+    const { id } = body.data
+    return {
+      headers: { authorization: `Bearer ${body.token}` },
+      end: () => app.operator.delete(`/operator/v1/staff/${id}`),
+      lastUse: () => app.ctx.db<{ at: Date | null }[]>`
+        select last_used_at as at from staff where id = ${id}
+      `,
+    }
+  }
+
+  const signedIn = async () => {
+    const { accountId, memberId, cookie } = await app.member()
+    return {
+      headers: { cookie, origin: PUBLIC_URL },
+      end: () => app.operator.delete(`/operator/v1/accounts/${accountId}/members/${memberId}`),
+      lastUse: () => app.ctx.db<{ at: Date | null }[]>`
+        select last_used_at as at from member_sessions where member_id = ${memberId}
+      `,
+      accountId,
+    }
+  }
+
+  const withKey = async () => {
+    const { key, keyId, accountId } = await app.seller()
+    return {
+      headers: { authorization: `Bearer ${key}` },
+      end: () => app.operator.delete(`/operator/v1/accounts/${accountId}/keys/${keyId}`),
+      lastUse: () => app.ctx.db<{ at: Date | null }[]>`
+        select last_used_at as at from api_keys where id = ${keyId}
+      `,
+      accountId,
+    }
+  }
+
+  const withProgram = async () => {
+    const { accountId } = await app.seller()
+    const token = await grantAccess(app, accountId)
+    const account = `/operator/v1/accounts/${accountId}`
+    const [member] = (await app.operator.get(`${account}/members`)).body.data
+    return {
+      headers: { authorization: `Bearer ${token}`, host: 'cards.example' },
+      end: () => app.operator.delete(`${account}/members/${member.id}`),
+      lastUse: () => app.ctx.db<{ at: Date | null }[]>`
+        select last_used_at as at from oauth_grants where member_id = ${member.id}
+      `,
+      accountId,
+    }
+  }
+
+  const endpoint = { url: 'https://hooks.example/', events: ['order.created'] }
+  const listing = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'create_listings', arguments: { items: [cardItem()], idempotency_key: 'a' } },
+  }
+  const WRITES: Record<string, () => Promise<Write>> = {
+    'a staff token': async () => ({
+      ...(await hired('admin')),
+      path: '/operator/v1/staff',
+      body: { name: 'Accomplice', role: 'admin' },
+      left: () => app.ctx.db`select from staff where name = 'Accomplice'`,
+    }),
+    'the staff token of a catalog import': async () => ({
+      ...(await hired('catalog')),
+      path: '/operator/v1/catalog/import',
+      type: 'application/x-ndjson',
+      body: { type: 'product', slug: 'forged', name: 'Forged', category: 'tin' },
+      left: () => app.ctx.db`select from products where slug = 'forged'`,
+    }),
+    'a member’s session': async () => {
+      const { accountId, ...session } = await signedIn()
+      const left = () => app.ctx.db`
+        select from api_keys where account_id = ${accountId} and name = 'Mine'
+      `
+      const body = { name: 'Mine', scopes: ['orders:read'] }
+      return { ...session, path: '/dashboard/api/keys', body, left }
+    },
+    'an API key': async () => {
+      const { accountId, ...key } = await withKey()
+      const left = () => app.ctx.db`select from webhook_endpoints where account_id = ${accountId}`
+      return { ...key, path: '/v1/webhooks', body: endpoint, left }
+    },
+    'a program’s access token': async () => {
+      const { accountId, ...program } = await withProgram()
+      const left = () => app.ctx.db`select from listings where account_id = ${accountId}`
+      return { ...program, path: '/mcp/seller', body: listing, left }
+    },
+  }
+
+  it.each(Object.keys(WRITES))(
+    'a request changes nothing if %s is revoked before its body is complete',
+    async (credential) => {
+      const write = await WRITES[credential]!()
+      const [unused] = await write.lastUse()
+      // A use is recorded once a minute.
+      await advance(app.operator, 61)
+      const body = JSON.stringify(write.body)
+      const { type = 'application/json' } = write
+      const head = { host: 'x', connection: 'close', 'content-type': type, ...write.headers }
+      const fields = Object.entries({ ...head, 'content-length': String(body.length) })
+      const { port } = app.app.server.address() as AddressInfo
+      const socket = connect(port, '127.0.0.1')
+      let received = ''
+      socket.on('data', (data) => {
+        received += data
+      })
+      socket.write(
+        `POST ${write.path} HTTP/1.1\r\n${fields.map((field) => `${field.join(': ')}\r\n`).join('')}\r\n{`,
+      )
+      await until('the head is checked', async () => {
+        const [used] = await write.lastUse()
+        return used!.at !== null && used!.at.getTime() !== unused!.at?.getTime()
+      })
+      await write.end()
+      socket.write(body.slice(1))
+      await once(socket, 'close')
+      expect(received).toMatch(/^HTTP\/1\.1 401 /)
+      expect(received).toContain('"type":"authentication_error"')
+      expect(await write.left()).toEqual([])
+    },
+  )
+})
+
 describe('unfinished bodies', () => {
   it('unfinished bodies use at most 32 MiB together: the oldest get a 408, new ones are accepted', async () => {
     const seller = await app.seller()
-    await app.app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.app.server.address() as AddressInfo
     const [count, length] = [30, 3 * 1024 * 1024]
     const request = `POST /v1/listings HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${seller.key}\r\ncontent-length: ${length + 1}\r\n\r\n`

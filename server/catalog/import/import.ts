@@ -25,6 +25,8 @@ export type ImportOptions = {
   maxBytes?: number
   /** Ends the import before its next batch is saved. */
   signal?: AbortSignal
+  /** Called when all lines are read. An error ends the import before any of them is saved. */
+  beforeSaving?: () => Promise<void>
 }
 
 /** The source failed, because of a damaged file or a lost client. The lines before were imported. */
@@ -84,7 +86,7 @@ export async function importLines<Place extends number | string>(
   ctx: ImportContext,
   lock: AdvisoryLock,
   lines: AsyncIterable<Line<Place>>,
-  { onProgress, maxBytes, signal }: ImportOptions = {},
+  { onProgress, maxBytes, signal, beforeSaving }: ImportOptions = {},
 ): Promise<ImportReport<Place>> {
   const tally = new Tally<Place>()
   let linesRead = 0
@@ -99,6 +101,7 @@ export async function importLines<Place extends number | string>(
       reportProgress(0)
     },
   })
+  await beforeSaving?.()
   for (const [index, batch] of batches.entries()) {
     if (signal?.aborted) throw new ImportAborted(tally.report())
     await saveBatch(ctx, lock, batch, await readBatch<Place>(ctx, batch), tally)

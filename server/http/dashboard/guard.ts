@@ -22,8 +22,7 @@ export const guardDashboard =
   async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const foreign = foreignOrigin(request, ctx.config)
     if (foreign) throw foreign
-    const token = sessionToken(request, ctx.config)
-    const member = token === undefined ? null : await memberOf(ctx, token)
+    const member = await memberIn(ctx, request)
     if (!member) throw await refusalOf(ctx, request, reply, signInFirst())
     const kind = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write'
     const limit = await ctx.limiter.count(`${kind}:member:${member.id}`, ctx.config.rateLimit[kind])
@@ -33,6 +32,22 @@ export const guardDashboard =
     if (account !== undefined && account !== String(member.accountId)) throw otherShop(member)
     request.member = member
   }
+
+/**
+ * Checks again that the member of a request is signed in.
+ *
+ * @throws authentication_error if the session has ended meanwhile
+ */
+export const recheckDashboard =
+  (ctx: Service) =>
+  async (request: FastifyRequest): Promise<void> => {
+    if (!(await memberIn(ctx, request))) throw signInFirst()
+  }
+
+async function memberIn(ctx: Service, request: FastifyRequest): Promise<SignedInMember | null> {
+  const token = sessionToken(request, ctx.config)
+  return token === undefined ? null : memberOf(ctx, token)
+}
 
 /**
  * The account that the page of a request was loaded for, if the request names it: in a header, or in a parameter of a

@@ -97,6 +97,11 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
       request.admission = await admit(ctx, path, request, reply)
     },
 
+    /** @throws authentication_error or authorization_error if the token's access has ended meanwhile */
+    async recheck(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+      if ('access' in request.admission) request.admission = await admit(ctx, path, request, reply)
+    },
+
     async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { status, body } = await respond(request, reply)
       if (body !== '') reply.header('content-type', JSON_TYPE)

@@ -2,6 +2,7 @@ import type { FastifyPluginCallback } from 'fastify'
 import { methodNotAllowed } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { BODY_LIMIT_BYTES, BULK_LIMIT_BYTES } from '../body.ts'
+import { recheckAfterBody } from '../gather-body.ts'
 import { lazy } from '../lazy.ts'
 import { forbidCaching } from '../response-headers.ts'
 import type { ServerPath } from './admission.ts'
@@ -35,6 +36,10 @@ export const toolServerRoutes =
     if (!app.hasRequestDecorator('admission')) app.decorateRequest('admission')
     app.addHook('onRequest', forbidCaching)
     app.addHook('onRequest', async (request, reply) => (await open()).check(request, reply))
+    app.addHook(
+      'onRoute',
+      recheckAfterBody(async (request, reply) => (await open()).recheck(request, reply)),
+    )
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 

@@ -10,6 +10,7 @@ import { gunzip } from '../../catalog/import/sources.ts'
 import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/import/staged-records.ts'
 import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
+import { recheckOperator } from '../authenticate-operator.ts'
 import { connectionOf } from '../connections.ts'
 import { envelope, incompleteBody } from '../error-handler.ts'
 import { withIdleTimeout } from '../idle-timeout.ts'
@@ -63,6 +64,7 @@ const EXAMPLE = [
 export const catalogRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
+    const recheck = recheckOperator(ctx)
     // The body stays a stream, so that memory does not grow with it and its length needs no limit.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser(NDJSON, (request, payload, done) => {
@@ -83,7 +85,7 @@ export const catalogRoutes =
         schema: {
           operationId: 'importCatalog',
           summary: 'Import catalog records',
-          description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. \`visible\` false hides a set, card or product; without it an existing record stays hidden or visible. The service reads the whole body before it changes the catalog: if the connection closes before that, nothing is imported; if it closes later, the import is completed. One import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data; others follow within seconds.`,
+          description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. \`visible\` false hides a set, card or product; without it an existing record stays hidden or visible. The service reads the whole body before it changes the catalog: if the connection closes or the staff token is revoked before that, nothing is imported; if it closes later, the import is completed. One import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data; others follow within seconds.`,
           tags: ['Catalog'],
           consumes: [NDJSON],
           body: Type.Unsafe<Readable | undefined>({
@@ -111,6 +113,7 @@ export const catalogRoutes =
         try {
           const report = await importCatalog(ctx, linesOf(bodyOf(request)), {
             signal: lostClient(request.raw),
+            beforeSaving: () => recheck(request),
           })
           await ctx.catalog.refresh()
           ctx.metrics.countImport('complete', report)
