@@ -1,6 +1,9 @@
-/** Names of fields that the log omits: secrets, and buyers' data and texts, because entries can't be erased later. */
+/**
+ * Names of fields that the log omits: secrets, and buyers' data and texts, because entries can't be erased later. A
+ * tracking URL can contain the recipient's postal code.
+ */
 const SECRET =
-  /^(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|payload|buyer|text|message)$/
+  /\.(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|tracking_url|payload|buyer|text|message)$|^tracking\.url$/
 
 /**
  * The user and password of a URL, such as that of a webhook endpoint, up to the last @ before its path. A URL that is the
@@ -12,13 +15,13 @@ const CREDENTIALS = /(^\s*https?:[/\\]*)[^/\\?#]*@|(\/\/)[^/\\?#\s]*@/gi
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
 /** A copy of a state without its secrets: passwords, keys, tokens, bank accounts, signed links. */
-export function withoutSecrets(value: unknown): unknown {
+export function withoutSecrets(value: unknown, parent = ''): unknown {
   if (typeof value === 'string') return storable(value).replaceAll(CREDENTIALS, '$1$2')
-  if (Array.isArray(value)) return value.map(withoutSecrets)
+  if (Array.isArray(value)) return value.map((inner) => withoutSecrets(inner, parent))
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name]) => !SECRET.test(name))
-      .map(([name, inner]) => [storable(name), withoutSecrets(inner)]),
+      .filter(([name]) => !SECRET.test(`${parent}.${name}`))
+      .map(([name, inner]) => [storable(name), withoutSecrets(inner, name)]),
   )
 }

@@ -34,8 +34,8 @@ const BATCH = 200
 
 /**
  * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails
- * and reviews, the payloads of events, messages of disputes, the seller's answers and replies, which address the buyer,
- * and label PDFs. Amounts, items, stars and the ledger stay. A checkout with an open order is left alone: call it again
+ * and reviews, the payloads of events, tracking URLs, messages of disputes, the seller's answers and replies, which
+ * address the buyer, and label PDFs. Amounts, items, stars and the ledger stay. A checkout with an open order is left alone: call it again
  * later.
  */
 export async function eraseBuyer(
@@ -197,6 +197,12 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
           from json_each(data::json)
         )
       where slice_id = any(${slices}::bigint[]) and event = 'order.created'
+    `
+    // The address of a carrier's tracking page can contain the postal code of the recipient.
+    await db`
+      update slices
+      set tracking_url = null
+      where id = any(${slices}::bigint[]) and tracking_url is not null
     `
     const disputes = await db`
       update disputes

@@ -122,10 +122,12 @@ export async function applyReading(
     message,
     carrierCode: reading.trackingCode ?? before.carrierCode,
     trackingCode,
-    // A tracking URL is valid only for its own code.
-    trackingUrl: takesCode
-      ? (reading.trackingUrl ?? (hasNewCode ? null : before.trackingUrl))
-      : before.trackingUrl,
+    // A tracking URL is valid only for its own code. It can contain the postal code of an erased buyer.
+    trackingUrl: before.isErased
+      ? null
+      : takesCode
+        ? (reading.trackingUrl ?? (hasNewCode ? null : before.trackingUrl))
+        : before.trackingUrl,
     // Without news from the carrier, a status that the operator has reported is the later one.
     trackingStatus:
       isNews || before.trackingStatus === null

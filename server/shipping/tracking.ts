@@ -73,20 +73,25 @@ export function reportTracking(
       status: status ?? tracking.status,
       updatedAt: now(),
     }
-    await db`
+    const [stored] = await db<Tracking[]>`
       update slices
       set
         tracking_code = ${after.code},
-        tracking_url = ${after.url},
+        -- It can contain the postal code of an erased buyer.
+        tracking_url = case
+          when (select erased_at from checkouts c where c.id = slices.checkout_id) is null
+          then ${after.url}::text
+        end,
         tracking_status = ${after.status},
         tracking_updated_at = ${after.updatedAt}
       where id = ${id}
+      returning ${trackingColumns(db)}
     `
     await markTracked(tx, id)
     if (hasNewCode) {
       const shipment = await readShipment(tx, id)
       if (shipment) await recordLabelReady(tx, shipment)
     }
-    return after
+    return stored!
   })
 }

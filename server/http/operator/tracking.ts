@@ -17,7 +17,7 @@ export const trackingRoutes =
           operationId: 'reportTracking',
           summary: 'Report tracking of a slice',
           description:
-            'A field that is absent or null stays unchanged: a code is never removed. If a platform label was bought, a new or changed code sends `order.label_ready` again.',
+            'A field that is absent or null stays unchanged: a code is never removed. If a platform label was bought, a new or changed code sends `order.label_ready` again. The URL of an erased buyer’s parcel is not stored.',
           tags: ['Orders'],
           params: Type.Object({ slice_key: Text() }),
           body: TrackingInput,
