@@ -14,6 +14,7 @@ import { labelPath } from '../shipping/label.ts'
 import { ERASED_LABEL } from '../shipping/shipments.ts'
 import type { Address } from '../text/address.ts'
 import { DAYS } from '../time/units.ts'
+import { eraseResponses } from '../webhooks/deliveries.ts'
 
 /** Numbers of records that lost their personal data. */
 export type Erased = {
@@ -34,9 +35,9 @@ const BATCH = 200
 
 /**
  * Erases a buyer's personal data from completed orders: name, e-mail address and delivery address, the texts of e-mails
- * and reviews, the payloads of events, tracking URLs, messages of disputes, the seller's answers and replies, which
- * address the buyer, and label PDFs. Amounts, items, stars and the ledger stay. A checkout with an open order is left alone: call it again
- * later.
+ * and reviews, the payloads of events, receivers' responses to them, tracking URLs, messages of disputes, the seller's
+ * answers and replies, which address the buyer, and label PDFs. Amounts, items, stars and the ledger stay. A checkout
+ * with an open order is left alone: call it again later.
  */
 export async function eraseBuyer(
   ctx: Context & { files: FileStore },
@@ -119,23 +120,26 @@ async function eraseBatch(
     slices.filter(({ id }) => busySlices.has(id)).map(({ checkoutId }) => checkoutId),
   )
   const ids = found.filter((id) => !kept.has(id))
+  const completed = idsOf(slices.filter(({ checkoutId }) => !kept.has(checkoutId)))
   // Also of a purchase that a crash interrupted: its label may be stored.
   const labels = await ctx.db<{ sliceId: number; name: string; isReady: boolean }[]>`
     select slice_id as "sliceId", label_name as name, coalesce(status = 'ready', false) as "isReady"
     from shipments
-    where
-      slice_id = any(${idsOf(slices.filter(({ checkoutId }) => !kept.has(checkoutId)))}::bigint[])
+    where slice_id = any(${completed}::bigint[])
   `
   // Before the transaction, which must not wait for files. After a crash, the next run finds the checkouts again.
   for (const { name } of labels) await ctx.files.delete(labelPath(`${name}.pdf`))
+  await eraseResponses(ctx, completed)
   const { slices: erased, ...counts } = await eraseCheckouts(ctx, ids, {
     withReviews: before === null,
   })
-  // Again, because a poll may have stored a label before the transaction. A later one finds the data erased.
+  // Again, because a poll may have stored a label before the transaction, or an attempt at a delivery a response. A later
+  // one finds the data erased.
   const erasedSlices = new Set(erased)
   for (const { sliceId, name } of labels) {
     if (erasedSlices.has(sliceId)) await ctx.files.delete(labelPath(`${name}.pdf`))
   }
+  await eraseResponses(ctx, erased)
   return { ...counts, labels: labels.filter(({ isReady }) => isReady).length }
 }
 

@@ -448,6 +448,36 @@ async function readDeliveries(db: Db, ids: number[]): Promise<Delivery[]> {
   }))
 }
 
+/** Erases the stored responses of receivers to the events of slices: they can quote the buyer's data. */
+export async function eraseResponses(
+  { db }: Pick<Context, 'db'>,
+  sliceIds: number[],
+): Promise<void> {
+  // Separate statements, as in deliveriesOfSlice.
+  const events = await db<{ id: number }[]>`
+    select id from events where slice_id = any(${sliceIds}::bigint[])
+  `
+  const deliveries = await db<{ id: number }[]>`
+    select id
+    from deliveries
+    where
+      event_id = any(${events.map(({ id }) => id)}::bigint[])
+      and attempts @? '$[*].response ? (@ > "")'
+  `
+  // One row per transaction: recordOutcomes locks several rows in any order, so locking several here could be a deadlock.
+  for (const { id } of deliveries) {
+    await db`
+      update deliveries
+      set
+        attempts = (
+          select jsonb_agg(attempt || '{"response": null}' order by number)
+          from jsonb_array_elements(attempts) with ordinality as stored (attempt, number)
+        )
+      where id = ${id}
+    `
+  }
+}
+
 /** Drops events and deliveries after WEBHOOK_RETENTION_DAYS (partitions.ts), then deletes deleted endpoints. */
 export async function pruneDeliveries(ctx: Context): Promise<void> {
   const { db, now, config } = ctx

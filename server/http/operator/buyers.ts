@@ -118,7 +118,7 @@ export const buyerRoutes =
           operationId: 'eraseBuyer',
           summary: 'Erase a buyer’s personal data',
           description:
-            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events, tracking URLs, messages of disputes, the seller’s answers and replies, and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order keeps its data: repeat the request when it is completed.',
+            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events and receivers’ responses to them, tracking URLs, messages of disputes, the seller’s answers and replies, and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order keeps its data: repeat the request when it is completed.',
           tags: ['Buyers'],
           body: BuyerInput,
           response: { 200: Data(ErasedSchema, 'Numbers of erased records') },
