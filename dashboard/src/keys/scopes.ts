@@ -5,19 +5,23 @@ export const SCOPES = [
   {
     value: 'listings:write',
     label: 'Change listings',
-    help: 'Create, price, hide and delete them',
+    help: 'Create, price, hide and delete them. Also shipping options and holidays',
   },
   {
     value: 'orders:read',
     label: 'Read orders',
-    help: 'Includes buyers’ names and addresses',
+    help: 'Includes buyers’ names and addresses. Also disputes, reviews and payouts',
   },
   {
     value: 'orders:write',
     label: 'Ship orders',
-    help: 'Includes buying labels, which cost money',
+    help: 'Includes buyers’ names and addresses. Also cancellations with a refund, labels, which cost money, and answers to disputes and reviews',
   },
-  { value: 'webhooks:manage', label: 'Manage webhooks' },
+  {
+    value: 'webhooks:manage',
+    label: 'Manage webhooks',
+    help: 'Includes buyers’ names and addresses, which webhooks receive',
+  },
 ] as const
 
 export const labelOf = (scope: string) =>

@@ -10,15 +10,15 @@ import type { Fields } from '../sign-in/forms.ts'
 
 /** The parts that the consent to a program and to a device share. */
 
-/** Scopes in the words of a seller. The scopes of orders mention that they include buyers' personal data. */
+/** Scopes in the words of a seller. Those that include buyers' personal data mention it. */
 const LABELS: Record<Scope, string> = {
   'catalog:read': 'Search the catalog and see offers',
   'listings:read': 'See your listings',
-  'listings:write': 'Add and delete listings, change prices and stock',
-  'orders:read': 'See your orders and sales: it receives your buyers’ names and addresses',
+  'listings:write': 'Add and delete listings, change prices, stock, shipping options and holidays',
+  'orders:read': 'See your orders, sales and payouts: it receives your buyers’ names and addresses',
   'orders:write':
-    'Ship orders and buy labels at your expense: it receives your buyers’ names and addresses',
-  'webhooks:manage': 'See and change your webhooks',
+    'Ship orders, cancel them with a refund, buy labels at your expense, answer disputes and reviews: it receives your buyers’ names and addresses',
+  'webhooks:manage': 'See and change your webhooks, which receive your buyers’ names and addresses',
 }
 
 /** A form that is shown again, with the checkboxes as they were sent. */

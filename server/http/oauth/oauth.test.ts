@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { SCOPES as KEY_SCOPES } from '../../../dashboard/src/keys/scopes.ts'
 import { buildApp } from '../../app.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { DatabaseUnavailable } from '../../database/unavailable.ts'
-import { SCOPES } from '../../keys/scopes.ts'
+import { SCOPES, type Scope } from '../../keys/scopes.ts'
 import { removeMember } from '../../members/members.ts'
 import { hashToken } from '../../members/token.ts'
 import { findAccess } from '../../oauth/access.ts'
@@ -656,6 +657,39 @@ describe('requests of programs', () => {
     const token = await plain.inject({ method: 'POST', url: '/oauth/token' })
     expect(token.statusCode).toBe(404)
     await plain.close()
+  })
+})
+
+describe('the permissions that a member reads', () => {
+  /** The scopes of operations whose response has a buyer. */
+  async function scopesWithBuyers(): Promise<Set<string>> {
+    const found = new Set<string>()
+    for (const path of ['/openapi.json', '/tools/openapi.json']) {
+      const { components, paths } = (await app.anyone.get(path)).body
+      const resolve = (_: string, value: { $ref?: string } | null) =>
+        value?.$ref ? components.schemas[value.$ref.split('/').at(-1)!] : value
+      const operations = Object.values<object>(paths).flatMap((item) => Object.values(item))
+      for (const { description, responses } of operations) {
+        const [, scope] = /Scope: `([\w:]+)`\.$/.exec(description) ?? []
+        const schemas = JSON.stringify(responses, resolve)
+        if (scope && /"(buyer|buyer_name|delivery_address)":/.test(schemas)) found.add(scope)
+      }
+    }
+    return found
+  }
+
+  it('every permission that includes buyers’ personal data says so, to a member who allows a program or creates a key', async () => {
+    const scopes = await scopesWithBuyers()
+    expect(scopes.size).toBeGreaterThan(1)
+    const { body } = await startDevice(app)
+    const member = await app.member()
+    const page = await member.get(`/device?user_code=${body.user_code}`)
+    const warning = 'names and addresses'
+    const shownFor = (scope: Scope) =>
+      new RegExp(`name="${scope}"[^<]*<span>([^<]*)`).exec(page.text)![1]!
+    expect(new Set(SCOPES.filter((scope) => shownFor(scope).includes(warning)))).toEqual(scopes)
+    const ofKeys = KEY_SCOPES.filter((scope) => 'help' in scope && scope.help.includes(warning))
+    expect(new Set(ofKeys.map(({ value }) => value))).toEqual(scopes)
   })
 })
 
