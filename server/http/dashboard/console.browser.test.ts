@@ -284,6 +284,24 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await closing.waitFor()
   })
 
+  it('the removal of a member warns that the shop’s e-mail still goes to their address', async () => {
+    const { accountId, email } = await app.member()
+    const other = await app.member(accountId)
+    const payload = { email: email.toUpperCase() }
+    await app.operator.patch(`/operator/v1/accounts/${accountId}`, { payload })
+    const page = await app.open(`/console/sellers/${accountId}`)
+    await signIn(page, 'admin')
+    const dialog = page.getByRole('dialog')
+    const warning = dialog.getByText(`still goes to ${payload.email}`)
+    await page.getByRole('button', { name: `Remove ${other.email}` }).click()
+    await dialog.getByText('signed out at once').waitFor()
+    expect(await warning.count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: `Remove ${email}` }).click()
+    await warning.waitFor()
+    await expectAccessible(page)
+  })
+
   it('a filter by number takes digits alone, and the palette finds the audit log of an order by its number', async () => {
     const page = await app.open('/console/deliveries')
     await signIn(page, 'support')

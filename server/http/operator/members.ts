@@ -65,7 +65,8 @@ export const memberRoutes =
         schema: {
           operationId: 'removeMember',
           summary: 'Remove a member',
-          description: 'The member’s sessions end at once. Withdraws an invitation as well.',
+          description:
+            'The member’s sessions end at once. Withdraws an invitation as well. The account’s `email` stays the same: if it is the member’s, change it first.',
           tags: ['Members'],
           params: Type.Object({ ...account, member: PathId('The member') }),
           response: { 204: Type.Null({ description: 'Removed' }) },

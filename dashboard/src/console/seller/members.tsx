@@ -8,11 +8,12 @@ import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime } from '../../ui/values.tsx'
-import { type Member, send, sendDelete, useMay, useRecord } from '../api.ts'
+import { type Account, type Member, send, sendDelete, useMay, useRecord } from '../api.ts'
 import { StatusBadge } from '../statuses.tsx'
 
 /** The people who sign in to the account's dashboard. */
-export function Members({ accountId }: { accountId: number }) {
+export function Members({ account }: { account: Account }) {
+  const { id: accountId, email } = account
   const query = useRecord<Member[]>(`accounts/${accountId}/members`)
   const [isInviting, setIsInviting] = useState(false)
   const [removed, setRemoved] = useState<Member>()
@@ -56,6 +57,12 @@ export function Members({ accountId }: { accountId: number }) {
           <p>
             The person is signed out at once and can’t sign in again. An invitation is withdrawn.
           </p>
+          {removed.email.toLowerCase() === email.toLowerCase() && (
+            <p>
+              The shop’s e-mail, with buyers’ names and the link that confirms a bank account, still
+              goes to {email}. Give the account another address with the operator API.
+            </p>
+          )}
         </ConfirmDialog>
       )}
     </Section>

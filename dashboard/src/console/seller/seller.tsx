@@ -44,7 +44,7 @@ export function SellerPage({ id }: { id: string }) {
               ))}
             </nav>
             <AccountSection account={account} />
-            {may('listMembers') && <Members accountId={account.id} />}
+            {may('listMembers') && <Members account={account} />}
             {may('listKeys') && <Keys accountId={account.id} />}
             {may('listEndpoints') && <Endpoints accountId={account.id} />}
           </>
