@@ -51,10 +51,15 @@ export async function eraseBuyer(
   for (let at = 0; at < found.length; at += BATCH) {
     erased = sumOf(erased, await eraseBatch(ctx, idsOf(found.slice(at, at + BATCH)), null))
   }
-  // E-mails from before they had a reference to their slice.
+  // E-mails from before they had a reference to their slice. Those to a seller, such as the link to a password, have none.
   const withoutSlice = await eraseMails(
     ctx,
-    db`lower(recipient) = lower(${email}) and slice_id is null`,
+    db`
+      lower(recipient) = lower(${email})
+      and slice_id is null
+      and not exists (select from members where lower(email) = lower(${email}))
+      and not exists (select from accounts where lower(email) = lower(${email}))
+    `,
   )
   return { ...erased, mails: erased.mails + withoutSlice, open: found.length - erased.checkouts }
 }
@@ -247,7 +252,7 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
     }
   })
 
-/** Everything that is stored about a buyer. */
+/** The data of a buyer, without texts of staff, entries of the audit log, and responses of webhook receivers. */
 export type BuyerData = {
   checkouts: {
     id: number
@@ -291,7 +296,7 @@ async function allPages<Row>(
   }
 }
 
-/** Reads what is stored about a buyer, by e-mail address in any casing. */
+/** Reads the data of a buyer, by e-mail address in any casing. */
 export async function exportBuyer(ctx: Context, email: string): Promise<BuyerData> {
   const { db } = ctx
   const checkouts = await db<BuyerData['checkouts']>`

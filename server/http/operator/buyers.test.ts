@@ -251,6 +251,29 @@ it('a seller’s answer to a dispute of an erased buyer is erased when the dispu
   expect(await tablesWith('dear blaine')).toEqual([])
 })
 
+it.each([
+  ['lorelei', 'invitations', {}],
+  ['lance', '', { seller_tier: 'Gold' }],
+])(
+  'erasing %s, whose address is also that of a member or a shop, keeps the e-mails to the seller',
+  async (name, path, change) => {
+    const { seller, buyer } = await sellTo(name)
+    const payload = { email: buyer.email.toLowerCase(), ...change }
+    const account = `/operator/v1/accounts/${seller.accountId}`
+    if (path) await app.operator.post(`${account}/${path}`, { payload })
+    else await app.operator.patch(account, { payload })
+    const mails = async () => {
+      const { data } = JSON.parse(await get(`mails?to=${payload.email}`))
+      return data.filter(({ slice_key }: { slice_key: string | null }) => slice_key === null)
+    }
+    await app.runMail()
+    const sent = await mails()
+    expect(sent).toHaveLength(1)
+    expect(await post('erase', buyer.email)).toMatchObject({ checkouts: 1 })
+    expect(await mails()).toEqual(sent)
+  },
+)
+
 it('the change feed has the rows whose buyer was erased', async () => {
   const { seller, buyer, order } = await sellTo('bruno')
   const cursor = await startCursor(seller)

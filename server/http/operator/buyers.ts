@@ -147,7 +147,7 @@ export const buyerRoutes =
           operationId: 'exportBuyer',
           summary: 'Export a buyer’s personal data',
           description:
-            'Returns everything that is stored about the buyer with this e-mail address. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
+            'Returns the stored data of the buyer with this e-mail address: it leaves out reasons that staff wrote, the audit log, and responses of webhook receivers. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
           tags: ['Buyers'],
           body: BuyerInput,
           response: { 200: Data(BuyerDataSchema, 'The data') },
