@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
+import { call } from '../test/fixtures/mcp.ts'
+import { grantAccess } from '../test/fixtures/oauth.ts'
+import { act, buy, cancel, insertSlices, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { rowsRead } from '../test/rows-read.ts'
 import { issueInvoices, readStatement } from './statements.ts'
@@ -314,4 +316,74 @@ it('a seller lists their own payouts only, and needs orders:read', async () => {
   const other = await app.seller({ scopes: ['listings:read'] })
   expect((await other.get('/tools/v1/payouts')).status).toBe(403)
   expect((await other.get('/tools/v1/statements/2026-03')).status).toBe(403)
+})
+
+it('a large statement is sent in batches of 500 slices, whose sums are its totals', async () => {
+  const seller = await openShop(app)
+  const buyers = Array.from({ length: 1_200 }, () => 'Misty')
+  const keys = await insertSlices(app.ctx.db, seller.accountId, buyers)
+  await app.ctx.db`
+    insert into postings (kind, account_id, slice_id, buyers_cents, seller_cents, created_at)
+    select 'shipping', account_id, id, -id, id, '2131-02-01'
+    from slices
+    where slice_key = any(${keys}::text[])
+    order by id desc
+  `
+  const headers = { authorization: `Bearer ${seller.key}` }
+  const chunksOf = async (accept: string) => {
+    const url = '/tools/v1/statements/2131-02'
+    const response = await at('2131-02-20T00:00:00Z', () =>
+      app.app.inject({ url, headers: { ...headers, accept }, payloadAsStream: true }),
+    )
+    const chunks: string[] = []
+    for await (const chunk of response.stream()) chunks.push(String(chunk))
+    expect(Number(response.headers['content-length'])).toBe(chunks.join('').length)
+    return chunks
+  }
+  const json = await chunksOf('application/json')
+  const csv = await chunksOf('text/csv')
+  for (const chunks of [json, csv]) {
+    const lines = chunks.map((chunk) => chunk.split('slc_').length - 1)
+    expect(lines.filter((number) => number > 0)).toEqual([500, 500, 200])
+  }
+  const { data } = JSON.parse(json.join(''))
+  expect(data.slices.map(({ slice_key }: { slice_key: string }) => slice_key)).toEqual(
+    keys.toReversed(),
+  )
+  const sum = data.slices.reduce((cents: number, slice: { shipping: number }) => {
+    return cents + Math.round(slice.shipping * 100)
+  }, 0)
+  expect(data.totals).toEqual({
+    gross: 0,
+    commission: 0,
+    shipping: sum / 100,
+    refunds: 0,
+    payout: 0,
+  })
+  expect(data.closing_balance).toBe(sum / 100)
+
+  const member = await app.member(seller.accountId)
+  const shown = await at('2131-02-20T00:00:00Z', () =>
+    member.get('/dashboard/api/payouts/statements/2131-02'),
+  )
+  expect(shown.body.data).toEqual({
+    ...data,
+    slices: data.slices.slice(0, 500),
+    slice_count: 1_200,
+  })
+
+  const { object } = await at('2131-02-20T00:00:00Z', async () =>
+    call(
+      app,
+      '/mcp/seller',
+      'get_statement',
+      { month: '2131-02' },
+      {
+        token: await grantAccess(app, seller.accountId),
+      },
+    ),
+  )
+  const fitting = object.data.slices.length
+  expect(object.note).toMatch(`Only the first ${fitting} of 1200 fit here.`)
+  expect(object.data).toEqual({ ...data, slices: data.slices.slice(0, fitting) })
 })

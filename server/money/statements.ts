@@ -9,7 +9,7 @@ import { DAYS } from '../time/units.ts'
 export type Statement = {
   month: string
   openingCents: number
-  slices: (Amounts & { sliceKey: string })[]
+  sliceCount: number
   totals: Amounts
   closingCents: number
   /** null until it is issued, within half an hour after the end of the month, and if no commission was due. */
@@ -26,18 +26,29 @@ export type Amounts = {
   payoutCents: number
 }
 
+/** A slice's line of a statement. */
+export type StatementLine = Amounts & { sliceKey: string }
+
+/** Takes the lines of a statement, or the first `max`, batch by batch: a large shop has hundreds of thousands. */
+export type StatementLines = { max?: number; take: (batch: StatementLine[]) => void }
+
+/** Lines that are read together: about 50 KB of text. */
+const BATCH_LINES = 500
+
 const MONTH = /^[2-9]\d{3}-(0[1-9]|1[0-2])$/
 
 /**
  * The statement of a month, computed from the ledger. That of the current month covers the time until now.
  *
  * @param month as 2026-03
+ * @param lines without it, the lines are not read
  * @throws validation_error for a malformed month, and for one before 2000 or after the current
  */
 export async function readStatement(
   ctx: Context,
   accountId: number,
   month: string,
+  lines?: StatementLines,
 ): Promise<Statement> {
   const from = MONTH.test(month) ? startOf(month) : undefined
   const now = ctx.now()
@@ -54,50 +65,68 @@ export async function readStatement(
   if (ctx.config.sandbox) await issueInvoices(ctx)
   return ctx.begin(async (db) => {
     const openingCents = await balanceBefore(db, accountId, from)
-    const slices = await db<(Amounts & { sliceKey: string; changeCents: number })[]>`
-      select
-        s.slice_key as "sliceKey",
-        coalesce(-sum(p.buyers_cents) filter (where p.kind = 'sale'), 0)::bigint as "grossCents",
-        ${commissionOf(db)}::bigint as "commissionCents",
-        coalesce(
-          sum(p.seller_cents) filter (where p.kind in ('shipping', 'shipping_refund')), 0
-        )::bigint as "shippingCents",
-        coalesce(
-          -sum(p.seller_cents) filter (where p.kind in ('payout', 'payout_failed', 'recovery')), 0
-        )::bigint as "payoutCents",
-        0 as "refundsCents",
-        sum(p.seller_cents)::bigint as "changeCents"
+    const isOfMonth = db`
+      p.account_id = ${accountId}
+      and p.created_at >= ${from}
+      and p.created_at < ${to}
+      -- A refund that the platform bears is no matter of the seller's: alone it would be a line of zeros.
+      and (p.kind <> 'refund' or p.seller_cents <> 0)
+    `
+    const [all] = await db<(Sums & { sliceCount: number })[]>`
+      select count(distinct p.slice_id) as "sliceCount", ${sumsOfPostings(db)}
       from postings p
-      join slices s on s.id = p.slice_id
-      where
-        p.account_id = ${accountId}
-        and p.created_at >= ${from}
-        and p.created_at < ${to}
-        -- A refund that the platform bears is no matter of the seller's: alone it would be a line of zeros.
-        and (p.kind <> 'refund' or p.seller_cents <> 0)
-      group by s.id
-      order by min(p.id)
+      where ${isOfMonth}
     `
     const [invoice] = await db<{ number: number; commissionCents: number }[]>`
       select number, commission_cents as "commissionCents"
       from fee_invoices
       where account_id = ${accountId} and month = ${dayOf(from)}
     `
-    const rows = slices.map(({ changeCents, ...slice }) => ({
-      ...slice,
-      refundsCents: balanceOf(slice) - changeCents,
-    }))
-    const totals = rows.reduce(add, NOTHING)
+    if (lines) {
+      const batches = db<(Sums & { sliceKey: string })[]>`
+        select s.slice_key as "sliceKey", ${sumsOfPostings(db)}
+        from postings p
+        join slices s on s.id = p.slice_id
+        where ${isOfMonth}
+        group by s.id
+        order by min(p.id)
+        limit ${lines.max ?? null}
+      `.cursor(BATCH_LINES)
+      for await (const batch of batches) lines.take(batch.map(withRefunds))
+    }
+    const { sliceCount, ...totals } = withRefunds(all!)
     return {
       month,
       openingCents,
-      slices: rows,
+      sliceCount,
       totals,
       closingCents: openingCents + balanceOf(totals),
       invoice: invoice ? { ...invoice, number: invoiceNumber(month, invoice.number) } : null,
     }
   }, 'snapshot')
 }
+
+/** What the database adds up: the refunds are the rest of the change of the seller's balance. */
+type Sums = Amounts & { changeCents: number }
+
+/** SQL of the sums of postings `p`. */
+const sumsOfPostings = (db: Db) => db`
+  coalesce(-sum(p.buyers_cents) filter (where p.kind = 'sale'), 0)::bigint as "grossCents",
+  ${commissionOf(db)}::bigint as "commissionCents",
+  coalesce(
+    sum(p.seller_cents) filter (where p.kind in ('shipping', 'shipping_refund')), 0
+  )::bigint as "shippingCents",
+  0 as "refundsCents",
+  coalesce(
+    -sum(p.seller_cents) filter (where p.kind in ('payout', 'payout_failed', 'recovery')), 0
+  )::bigint as "payoutCents",
+  coalesce(sum(p.seller_cents), 0)::bigint as "changeCents"
+`
+
+const withRefunds = <T extends Sums>({ changeCents, ...sums }: T) => ({
+  ...sums,
+  refundsCents: balanceOf(sums) - changeCents,
+})
 
 /** A seller's balance at the start of a month: the sums of the issued months, and the postings since. */
 async function balanceBefore(db: Db, accountId: number, from: Date): Promise<number> {
@@ -119,22 +148,6 @@ async function balanceBefore(db: Db, accountId: number, from: Date): Promise<num
   `
   return balance!.cents
 }
-
-const NOTHING: Amounts = {
-  grossCents: 0,
-  commissionCents: 0,
-  shippingCents: 0,
-  refundsCents: 0,
-  payoutCents: 0,
-}
-
-const add = (all: Amounts, one: Amounts): Amounts => ({
-  grossCents: all.grossCents + one.grossCents,
-  commissionCents: all.commissionCents + one.commissionCents,
-  shippingCents: all.shippingCents + one.shippingCents,
-  refundsCents: all.refundsCents + one.refundsCents,
-  payoutCents: all.payoutCents + one.payoutCents,
-})
 
 const balanceOf = (amounts: Amounts) =>
   amounts.grossCents -

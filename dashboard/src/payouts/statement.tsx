@@ -10,9 +10,6 @@ import { Loaded } from '../ui/states.tsx'
 import { Money } from '../ui/values.tsx'
 import { readStatement, type StatementRecord, statementFile } from './api.ts'
 
-/** Orders that the page shows: a browser freezes for seconds with the 50,000 of a large shop. */
-const MAX_SHOWN = 500
-
 export function StatementTab() {
   const me = useMe()
   const { filters, setFilters } = useFilters({ month: thisMonth() })
@@ -42,7 +39,7 @@ export function StatementTab() {
 }
 
 function Statement({ statement, shop }: { statement: StatementRecord; shop: string }) {
-  const { month, slices, totals } = statement
+  const { month, slices, slice_count, totals } = statement
   return (
     <Section
       title={`Statement of ${nameOf(month)}`}
@@ -59,9 +56,9 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
         </>
       }
     >
-      {slices.length > MAX_SHOWN && (
+      {slices.length < slice_count && (
         <p className="help">
-          Shows the first {formatNumber(MAX_SHOWN)} of {plural(slices.length, 'order')}. The
+          Shows the first {formatNumber(slices.length)} of {plural(slice_count, 'order')}. The
           balances and the total are of all orders. The CSV file has all of them.
         </p>
       )}
@@ -79,7 +76,7 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
           </thead>
           <tbody>
             <Balance label="Opening balance" amount={statement.opening_balance} />
-            {slices.slice(0, MAX_SHOWN).map(({ slice_key, ...amounts }) => (
+            {slices.map(({ slice_key, ...amounts }) => (
               <tr key={slice_key}>
                 <th scope="row">
                   <code className="reference">{slice_key}</code>

@@ -1,10 +1,10 @@
 import Type from 'typebox'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import { listPayouts } from '../../money/payouts.ts'
-import { readStatement } from '../../money/statements.ts'
+import { readStatement, type StatementLine } from '../../money/statements.ts'
 import { OneOf, Text } from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
-import { StatementSchema, statementJson } from '../shapes/statement.ts'
+import { StatementSchema, statementJson, statementLineJson } from '../shapes/statement.ts'
 import { note, PageOf, pageInput, pageOf } from './fields.ts'
 import { cutToFit, pageResult } from './result-size.ts'
 import { READS, type SellerCall, tool } from './tool.ts'
@@ -28,6 +28,9 @@ const payoutsTool = tool({
   },
 })
 
+/** More lines than fit into a result. */
+const MAX_LINES = 500
+
 const statementTool = tool({
   name: 'get_statement',
   title: 'Read a monthly statement',
@@ -38,11 +41,16 @@ const statementTool = tool({
   output: Type.Object({ data: StatementSchema, note }),
   effect: READS,
   async run(ctx, { month }, { account }: SellerCall) {
-    const statement = statementJson(await readStatement(ctx, account.id, month))
+    const lines: StatementLine[] = []
+    const statement = await readStatement(ctx, account.id, month, {
+      max: MAX_LINES,
+      take: (batch) => lines.push(...batch),
+    })
     return cutToFit(
-      statement.slices,
-      (slices) => ({ data: { ...statement, slices } }),
+      lines.map(statementLineJson),
+      (slices) => ({ data: statementJson(statement, slices) }),
       'The totals include all. The dashboard has the whole statement as CSV.',
+      statement.sliceCount,
     )
   },
 })

@@ -34,16 +34,18 @@ function fitting<Entry>(list: Entry[], room = LIST_BYTES): Entry[] {
  * Returns an object with a list: whole if it fits, otherwise with the first entries that fit, and a note.
  *
  * @param advice the other way to the rest of the list
+ * @param total the length of the list if `list` has only its beginning, of which not all fits
  */
 export function cutToFit<Entry, Result extends object>(
   list: Entry[],
   resultOf: (entries: Entry[]) => Result,
   advice: string,
+  total = list.length,
 ): Result & { note?: string } {
   const whole = resultOf(list)
-  if (fits(JSON.stringify(whole))) return whole
+  if (list.length === total && fits(JSON.stringify(whole))) return whole
   const shown = fitting(list, LIST_BYTES - resultBytes(resultOf([])))
-  const note = `Only the first ${shown.length} of ${list.length} fit here. ${advice}`
+  const note = `Only the first ${shown.length} of ${total} fit here. ${advice}`
   return { ...resultOf(shown), note }
 }
 

@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
-import type { Amounts, Statement } from '../../money/statements.ts'
+import type { Amounts, Statement, StatementLine } from '../../money/statements.ts'
+import { JSON_TYPE } from '../json.ts'
 import { amount, Currency, component, Nullable } from '../schema.ts'
 
 const amounts = {
@@ -44,20 +46,30 @@ const amountsJson = (sums: Amounts) => ({
   payout: eurosFromCents(sums.payoutCents),
 })
 
-export const statementJson = (statement: Statement): Static<typeof StatementSchema> => ({
-  month: statement.month,
+/** A line of a statement. */
+export const statementLineJson = ({ sliceKey, ...sums }: StatementLine) => ({
+  slice_key: sliceKey,
+  ...amountsJson(sums),
+})
+
+/** A statement with these lines. */
+export const statementJson = (
+  { month, openingCents, totals, closingCents, invoice }: Statement,
+  slices: Static<typeof StatementSchema>['slices'],
+): Static<typeof StatementSchema> => ({
+  month,
   currency: 'EUR',
-  opening_balance: eurosFromCents(statement.openingCents),
-  slices: statement.slices.map((slice) => ({ slice_key: slice.sliceKey, ...amountsJson(slice) })),
-  totals: amountsJson(statement.totals),
-  closing_balance: eurosFromCents(statement.closingCents),
-  invoice: statement.invoice && {
-    number: statement.invoice.number,
-    commission: eurosFromCents(statement.invoice.commissionCents),
+  opening_balance: eurosFromCents(openingCents),
+  slices,
+  totals: amountsJson(totals),
+  closing_balance: eurosFromCents(closingCents),
+  invoice: invoice && {
+    number: invoice.number,
+    commission: eurosFromCents(invoice.commissionCents),
   },
 })
 
-/** The response of a statement: JSON, or the table of `sendStatementCsv`. */
+/** The response of a statement: JSON, or a table. */
 export const statementResponse = {
   200: {
     description: 'The statement',
@@ -68,36 +80,63 @@ export const statementResponse = {
   },
 }
 
-/** Sends a statement as a CSV file. */
-export const sendStatementCsv = (reply: FastifyReply, statement: Statement) =>
-  reply
-    .header('content-type', 'text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="statement-${statement.month}.csv"`)
-    .send(statementCsv(statement))
-
-/** The statement as a table with a line for each slice. The first and last lines have the balances. */
-function statementCsv(statement: Statement): string {
-  const { month, openingCents, slices, closingCents, invoice } = statement
-  const euros = (cents: number) => eurosFromCents(cents).toFixed(2)
-  const line = (name: string, sums: Amounts) =>
-    [
-      name,
-      ...[sums.grossCents, sums.commissionCents, sums.shippingCents, sums.refundsCents].map(euros),
-      euros(sums.payoutCents),
-      '',
-    ].join(',')
-  return [
-    'slice_key,gross,commission,shipping,refunds,payout,balance',
-    `opening_balance,,,,,,${euros(openingCents)}`,
-    ...slices.map((slice) => line(slice.sliceKey, slice)),
-    line(
-      invoice ? `total ${month} (fee invoice ${invoice.number})` : `total ${month}`,
-      statement.totals,
-    ),
-    `closing_balance,,,,,,${euros(closingCents)}`,
-    '',
-  ].join('\r\n')
+/**
+ * Sends a whole statement. Its text is made batch by batch, so other requests are served in between. It is sent when it is
+ * complete: a slow client must not hold a snapshot of the database.
+ *
+ * @param read reads the statement, and calls `take` with each batch of its lines
+ */
+export async function sendStatement(
+  reply: FastifyReply,
+  format: 'json' | 'csv',
+  read: (take: (lines: StatementLine[]) => void) => Promise<Statement>,
+): Promise<FastifyReply> {
+  const isCsv = format === 'csv'
+  const batches: Buffer[] = []
+  const statement = await read((lines) => {
+    const text = isCsv
+      ? lines.map(({ sliceKey, ...sums }) => csvLine(sliceKey, sums)).join('')
+      : (batches.length > 0 ? ',' : '') + JSON.stringify(lines.map(statementLineJson)).slice(1, -1)
+    batches.push(Buffer.from(text))
+  })
+  const { before, after } = isCsv ? aroundCsv(statement) : aroundJson(statement)
+  const pieces = [Buffer.from(before), ...batches, Buffer.from(after)]
+  if (isCsv) {
+    reply.header('content-disposition', `attachment; filename="statement-${statement.month}.csv"`)
+  }
+  return reply
+    .header('content-type', isCsv ? 'text/csv; charset=utf-8' : JSON_TYPE)
+    .header(
+      'content-length',
+      pieces.reduce((bytes, { length }) => bytes + length, 0),
+    )
+    .send(Readable.from(pieces))
 }
+
+/** The JSON before and after the lines: the only empty list is theirs. */
+function aroundJson(statement: Statement) {
+  const [before, after] = JSON.stringify({ data: statementJson(statement, []) }).split('[]')
+  return { before: `${before}[`, after: `]${after}` }
+}
+
+/** The lines of the table before and after those of the slices: the first and last ones have the balances. */
+function aroundCsv({ month, openingCents, totals, closingCents, invoice }: Statement) {
+  const name = invoice ? `total ${month} (fee invoice ${invoice.number})` : `total ${month}`
+  return {
+    before: `slice_key,gross,commission,shipping,refunds,payout,balance\r\nopening_balance,,,,,,${euros(openingCents)}\r\n`,
+    after: `${csvLine(name, totals)}closing_balance,,,,,,${euros(closingCents)}\r\n`,
+  }
+}
+
+const csvLine = (name: string, sums: Amounts) =>
+  `${[
+    name,
+    ...[sums.grossCents, sums.commissionCents, sums.shippingCents, sums.refundsCents].map(euros),
+    euros(sums.payoutCents),
+    '',
+  ].join(',')}\r\n`
+
+const euros = (cents: number) => eurosFromCents(cents).toFixed(2)
 
 export const exampleStatement: Static<typeof StatementSchema> = {
   month: '2026-03',

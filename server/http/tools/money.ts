@@ -9,12 +9,7 @@ import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { OneOf, Paginated, Text } from '../schema.ts'
 import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
-import {
-  exampleStatement,
-  sendStatementCsv,
-  statementJson,
-  statementResponse,
-} from '../shapes/statement.ts'
+import { exampleStatement, sendStatement, statementResponse } from '../shapes/statement.ts'
 
 export const ownPayoutRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -69,11 +64,12 @@ export const statementRoutes =
         },
       },
       async (request, reply) => {
-        const { month } = request.params
-        const statement = await readStatement(ctx, request.caller.account.id, month)
+        const { caller, params } = request
         const type = new Negotiator(request.raw).mediaType(['application/json', 'text/csv'])
-        if (type !== 'text/csv') return { data: statementJson(statement) }
-        return sendStatementCsv(reply, statement)
+        const format = type === 'text/csv' ? 'csv' : 'json'
+        return sendStatement(reply, format, (take) =>
+          readStatement(ctx, caller.account.id, params.month, { take }),
+        )
       },
     )
     done()
