@@ -60,6 +60,23 @@ CREATE INDEX api_keys_active ON public.api_keys USING btree (account_id) WHERE (
 CREATE UNIQUE INDEX api_keys_hash ON public.api_keys USING btree (hash);
 CREATE UNIQUE INDEX api_keys_previous_hash ON public.api_keys USING btree (previous_hash);
 
+create table audit_count_state (
+  is_only boolean default true not null,
+  counted_to bigint default 0 not null,
+  seen_to bigint default 0 not null,
+  seen_in xid8 default '0'::xid8 not null,
+  constraint audit_count_state_pkey PRIMARY KEY (is_only),
+  constraint audit_count_state_check CHECK (seen_to >= counted_to),
+  constraint audit_count_state_is_only_check CHECK (is_only)
+);
+
+create table audit_counts (
+  field text collate "C" not null,
+  value text collate "C" not null,
+  number bigint not null,
+  constraint audit_counts_pkey PRIMARY KEY (field, value)
+);
+
 create table audit_entries (
   id bigint generated always as identity not null,
   actor text collate "C" not null,
@@ -312,6 +329,27 @@ create table invoice_months (
   month date not null,
   issued_at timestamp with time zone not null,
   constraint invoice_months_pkey PRIMARY KEY (month)
+);
+
+create table ledger_accounts (
+  account_id bigint not null,
+  kind text collate "C" not null,
+  entries bigint not null,
+  seller_cents bigint not null,
+  constraint ledger_accounts_pkey PRIMARY KEY (account_id, kind),
+  constraint ledger_accounts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+
+create table ledger_days (
+  day date not null,
+  kind text collate "C" not null,
+  entries bigint not null,
+  buyers_cents bigint not null,
+  commission_cents bigint not null,
+  shipping_cents bigint not null,
+  refunds_cents bigint not null,
+  payouts_cents bigint not null,
+  constraint ledger_days_pkey PRIMARY KEY (day, kind)
 );
 
 create table listings (
@@ -742,6 +780,16 @@ create table photos (
 CREATE INDEX photos_due ON public.photos USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
 CREATE INDEX photos_due_of_account ON public.photos USING btree (account_id, next_attempt_at, id) WHERE (status = 'waiting'::text);
 
+create table posting_count_state (
+  is_only boolean default true not null,
+  counted_to bigint default 0 not null,
+  seen_to bigint default 0 not null,
+  seen_in xid8 default '0'::xid8 not null,
+  constraint posting_count_state_pkey PRIMARY KEY (is_only),
+  constraint posting_count_state_check CHECK (seen_to >= counted_to),
+  constraint posting_count_state_is_only_check CHECK (is_only)
+);
+
 create table postings (
   id bigint generated always as identity not null,
   kind text collate "C" not null,
@@ -765,7 +813,7 @@ create table postings (
   constraint postings_sum_to_zero CHECK ((buyers_cents + seller_cents + commission_cents + shipping_cents + refunds_cents + payouts_cents) = 0)
 );
 CREATE INDEX postings_account ON public.postings USING btree (account_id, created_at, id);
-CREATE INDEX postings_created ON public.postings USING brin (created_at);
+CREATE INDEX postings_created ON public.postings USING brin (created_at) WITH (autosummarize='on');
 CREATE INDEX postings_slice ON public.postings USING btree (slice_id, id);
 CREATE UNIQUE INDEX postings_cancelled_once ON public.postings USING btree (order_id) WHERE (kind = 'cancellation'::text);
 CREATE UNIQUE INDEX postings_shipping_refunded_once ON public.postings USING btree (slice_id) WHERE (kind = 'shipping_refund'::text);

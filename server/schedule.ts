@@ -1,4 +1,5 @@
 import { recalculateTiers } from './accounts/recalculate-tiers.ts'
+import { countAudit } from './audit/counts.ts'
 import { pruneAudit, recordInterrupted } from './audit/record.ts'
 import { eraseOldBuyers } from './back-office/buyers.ts'
 import { pruneChanges } from './changes/changes.ts'
@@ -14,6 +15,7 @@ import { pruneReservations } from './listings/reservations.ts'
 import { pruneMails } from './mail/outbox.ts'
 import { pruneSignIns } from './members/sign-in.ts'
 import type { Metrics } from './metrics.ts'
+import { sumUpLedger } from './money/ledger.ts'
 import { runSandboxPayouts } from './money/payout-runs.ts'
 import { issueInvoices } from './money/statements.ts'
 import { pruneOAuth } from './oauth/grants.ts'
@@ -60,9 +62,11 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
   { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
   { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
+  { name: 'count entries of the audit log', everyMs: 10 * SECONDS, run: countAudit },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
   { name: 'skip deliveries of disabled endpoints', everyMs: 10 * SECONDS, run: skipUnwanted },
+  { name: 'add up the ledger', everyMs: 10 * SECONDS, run: sumUpLedger },
   { name: 'count deliveries', everyMs: 5 * SECONDS, run: countDeliveries },
   { name: 'begin partitions of deliveries', everyMs: 1 * MINUTES, run: beginPartitions },
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import { endOfSecond } from '../time/storable-time.ts'
+import { numberOfEntries } from './counts.ts'
 
 /** An entry of the audit log. */
 export type AuditEntry = {
@@ -42,8 +43,16 @@ export const listAudit = (
       ${from === undefined ? db`` : db`and created_at >= ${from}`}
       ${to === undefined ? db`` : db`and created_at < ${endOfSecond(to)}`}
     `
+    const wanted = Object.entries({ actor, role, action }).filter(
+      ([, value]) => value !== undefined,
+    )
+    const [field, value] = wanted[0] ?? ['all', '']
+    const isKept = wanted.length <= 1 && (record ?? from ?? to) === undefined
+    const total = isKept
+      ? numberOfEntries(db, field, value ?? '', isMatch)
+      : db`(select count(*) from audit_entries where ${isMatch})`
     return {
-      total: db<{ total: number }[]>`select count(*) as total from audit_entries where ${isMatch}`,
+      total: db<{ total: number }[]>`select ${total} as total`,
       rows: ({ size, skipped, fromEnd }) => {
         // The indexes of the filtered columns are ordered by id; that of `created_at` finds a period.
         const isByTime = from ?? to

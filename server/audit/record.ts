@@ -1,7 +1,8 @@
 import type { Context } from '../context.ts'
-import { deleteSome, inBatches } from '../database/batches.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { DAYS } from '../time/units.ts'
+import { deleteEntries } from './counts.ts'
 import { withoutSecrets } from './secrets.ts'
 
 /** An action of staff, a member or the back end. */
@@ -39,7 +40,8 @@ export async function recordAudits(
     select
       actor, actor_name, role, action, record, before::jsonb, after::jsonb, request_id,
       ${now()}::timestamptz
-    from unnest(
+    -- The transaction gets its number before the ids: the numbers of entries are kept in this order (counts.ts).
+    from pg_current_xact_id() cross join unnest(
       ${texts(({ actor }) => actor)}::text[],
       ${texts(({ actorName }) => actorName)}::text[],
       ${texts(({ role }) => role)}::text[],
@@ -137,8 +139,7 @@ export async function pruneAudit({ config, now, begin }: Context): Promise<void>
   await inBatches((max) =>
     begin(async (db) => {
       await db`select set_config('cardstall.prunes_audit_entries', 'on', true)`
-      const where = db`created_at < ${before}`
-      return deleteSome(db, 'audit_entries', { where, orderBy: 'created_at' }, max)
+      return deleteEntries(db, before, max)
     }),
   )
 }

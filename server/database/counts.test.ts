@@ -3,7 +3,9 @@ import type { Context } from '../context.ts'
 import { LISTING_STATUSES, ORDER_STATUSES } from '../enums.ts'
 import { listAllListings } from '../listings/all-listings.ts'
 import { listListings } from '../listings/listings.ts'
+import { listPayouts } from '../money/payouts.ts'
 import { listAllOrders, listOrders } from '../orders/orders.ts'
+import { listShipments } from '../shipping/all-shipments.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
@@ -185,6 +187,85 @@ async function insertRows({ db }: Context, accountId: number, count: number): Pr
   `
 }
 
+/** Adds a payout and a shipment to each of a seller's slices that have none. */
+const insertPayoutsAndShipments = ({ db }: Context, accountId: number) => db`
+  with new as (
+    select id, created_at, (array['due', 'sent', 'paid', 'paid', 'failed'])[1 + id % 5] as state
+    from slices
+    where account_id = ${accountId} and not exists (select from payouts where slice_id = slices.id)
+  ),
+  posted as (
+    insert into postings (kind, account_id, slice_id, seller_cents, payouts_cents, created_at)
+    select 'payout', ${accountId}, id, -5, 5, created_at from new
+    returning id, slice_id
+  ),
+  paid as (
+    insert into payouts (
+      account_id, slice_id, amount_cents, state, reason, posting_id, created_at, sent_at, paid_at
+    )
+    select
+      ${accountId}, new.id, 5, state, case when state = 'failed' then 'Closed' end, posted.id,
+      created_at, created_at, case when state = 'paid' then created_at end
+    from new
+    join posted on posted.slice_id = new.id
+    order by new.id
+  )
+  insert into shipments (
+    slice_id, order_id, reference, provider, state, in_doubt, lines, carrier_id, status, bought_at,
+    label_name, created_at
+  )
+  select
+    new.id, min(orders.id), 'r' || new.id, 'simulated', kind,
+    new.id % 4 = 1, 1, case when kind = 'bought' then 'c' || new.id end,
+    case when kind = 'bought' then 'ready' end, case when kind = 'bought' then new.created_at end,
+    'l' || new.id, new.created_at
+  from new
+  join orders on orders.slice_id = new.id
+  cross join lateral (select case when new.id % 4 < 2 then 'buying' else 'bought' end as kind) k
+  group by new.id, new.created_at, kind
+`
+
+/** Compares pages of payouts and shipments with those that plain SQL selects in the same snapshot. */
+async function comparePayoutsAndShipments(ctx: Context, accountId: number): Promise<void> {
+  await ctx.begin(async (db) => {
+    const inSnapshot: Context = { ...ctx, db, begin: (work) => work(db) }
+    for (let i = 0; i < 12; i++) {
+      const account = pick([undefined, accountId])
+      const state = pick([undefined, 'sent', 'paid', 'failed'] as const)
+      const payouts = await db<{ id: number }[]>`
+        select id
+        from payouts
+        where
+          account_id = coalesce(${account ?? null}::bigint, account_id)
+          and state = coalesce(${state ?? null}::text, state)
+        order by id desc
+      `
+      const shipments = await db<{ sliceKey: string }[]>`
+        select slice_key as "sliceKey"
+        from shipments
+        join slices on id = slice_id
+        where
+          account_id = coalesce(${account ?? null}::bigint, account_id)
+          and (state = 'bought' or in_doubt)
+        order by shipments.created_at desc, id desc
+      `
+      const perPage = 1 + random(100)
+      const page = 1 + random(Math.ceil(payouts.length / perPage) + 1)
+      const requested = { page, perPage, offset: (page - 1) * perPage }
+      const paid = await listPayouts(inSnapshot, { accountId: account, state }, requested)
+      const shipped = await listShipments(inSnapshot, { accountId: account }, requested)
+      const shown = [requested.offset, requested.offset + perPage]
+      expect({ account, state, ...paid, rows: idsOf(paid.rows) }).toEqual({
+        ...{ account, state, total: payouts.length, rows: idsOf(payouts.slice(...shown)) },
+      })
+      const keys = (rows: { sliceKey: string }[]) => rows.map(({ sliceKey }) => sliceKey)
+      expect({ account, ...shipped, rows: keys(shipped.rows) }).toEqual({
+        ...{ account, total: shipments.length, rows: keys(shipments.slice(...shown)) },
+      })
+    }
+  }, 'snapshot')
+}
+
 const deltas = () => app.ctx.db`select from count_deltas`
 
 describe('the counts of listings and orders', () => {
@@ -227,6 +308,37 @@ describe('the counts of listings and orders', () => {
       await db`delete from orders where account_id = ${accountId} and id % 3 = 0`
     })
     await comparePages(app.ctx, accountId, 6)
+  })
+
+  it('pages and totals of payouts and shipments are those of plain SQL, before and after their counts are added up', async () => {
+    const { accountId } = await app.seller()
+    const { db } = app.ctx
+    const small = await app.seller()
+    await insertRows(app.ctx, small.accountId, 40)
+    await insertPayoutsAndShipments(app.ctx, small.accountId)
+    for (const rows of [1_800, 200]) {
+      await insertRows(app.ctx, accountId, rows)
+      await insertPayoutsAndShipments(app.ctx, accountId)
+      await comparePayoutsAndShipments(app.ctx, accountId)
+      await foldCounts(app.ctx)
+      await comparePayoutsAndShipments(app.ctx, accountId)
+    }
+    await db`
+      update payouts set state = 'paid', paid_at = created_at where state = 'sent' and id % 3 = 0
+    `
+    await db`delete from payouts where state = 'due' and id % 2 = 0`
+    await db`update shipments set in_doubt = not in_doubt where state = 'buying' and lines = 1`
+    await db`
+      update shipments
+      set
+        state = 'bought', in_doubt = false, status = 'ready', carrier_id = 'c' || slice_id,
+        bought_at = created_at
+      where state = 'buying' and order_id % 2 = 0
+    `
+    await comparePayoutsAndShipments(app.ctx, accountId)
+    await foldCounts(app.ctx)
+    await comparePayoutsAndShipments(app.ctx, accountId)
+    await comparePayoutsAndShipments(app.ctx, small.accountId)
   })
 
   it('a change of price, stock or description writes no delta, and a checkout one for each seller', async () => {
@@ -388,7 +500,8 @@ describe('the counts of listings and orders', () => {
     await foldCounts(app.ctx)
     const before = await counts()
     expect(before.length).toBeGreaterThan(200)
-    for (const subject of ['listings', 'orders']) await app.ctx.db`select recount(${subject})`
+    for (const subject of ['listings', 'orders', 'payouts', 'shipments'])
+      await app.ctx.db`select recount(${subject})`
     expect(await counts()).toEqual(before)
   })
 })

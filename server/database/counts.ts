@@ -5,10 +5,12 @@ import type { Begin } from './transactions.ts'
 
 /** Kept numbers of rows, so that a page of a long list costs as much as one of a short list (docs/counts.md). */
 
-/** The statuses of each subject, in the order of the arguments of its triggers. */
+/** The statuses of each subject, in the order of `counted_rows`. */
 const STATUSES = {
   listings: ['active', 'sold', 'hidden', 'removed'],
   orders: ORDER_STATUSES,
+  payouts: ['due', 'sent', 'paid', 'failed'],
+  shipments: ['listed'],
 } as const
 
 type Fragment = ReturnType<Db>
@@ -34,9 +36,12 @@ export const placeOfPage = <S extends Subject>(
   return db`page_of_counts(${subject}, ${accountId}, ${wanted}::integer[], ${skipped})`
 }
 
+/** The columns `n1` to `n5`. */
+const COLUMNS = [0, 1, 2, 3, 4]
+
 /** A 1 for each status that a list shows, in the order of `STATUSES`. */
 const wantedOf = <S extends Subject>(subject: S, statuses: readonly StatusOf<S>[]): number[] =>
-  STATUSES[subject].map((status) => Number(statuses.includes(status as StatusOf<S>)))
+  COLUMNS.map((column) => Number(statuses.includes(STATUSES[subject][column] as StatusOf<S>)))
 
 /** Range of keys of the lowest level of counts. The key of an order row is the second of its creation. */
 const BLOCK_MS = 256_000

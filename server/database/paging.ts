@@ -46,17 +46,21 @@ export const readPage = <Row>(
  *
  * @param idsIn selects the ids of the matching records, in any order
  * @param read reads the records with these ids, in this order
+ * @param kept selects their number as `total` where that is kept; otherwise they are counted
  */
 export const readNewestPage = <Row>(
   ctx: { begin: Begin },
   page: Page,
   idsIn: (db: Db) => ReturnType<Db>,
   read: (db: Db, ids: number[]) => Promise<Row[]>,
+  kept?: (db: Db) => ReturnType<Db>,
 ): Promise<{ rows: Row[]; total: number }> =>
   readPage(ctx, page, (db) => {
     const matching = idsIn(db)
     return {
-      total: db<{ total: number }[]>`select count(*) as total from (${matching}) matching`,
+      total: db<{ total: number }[]>`${
+        kept?.(db) ?? db`select count(*) as total from (${matching}) matching`
+      }`,
       rows: async ({ size, skipped, fromEnd }) => {
         const rows = await db<{ id: number }[]>`
           select id

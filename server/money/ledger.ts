@@ -1,7 +1,10 @@
+import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
+import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import { endOfSecond } from '../time/storable-time.ts'
+import { endOfSecond, storableTime } from '../time/storable-time.ts'
+import { DAYS } from '../time/units.ts'
 import type { Entry, PostingKind, RefundBearer } from './posting.ts'
 
 /**
@@ -148,9 +151,10 @@ export type LedgerFilters = {
 /** One page of entries, newest first, and the total. */
 export async function listEntries(
   ctx: Context,
-  { accountId, sliceKey, from, to, kind }: LedgerFilters,
+  filters: LedgerFilters,
   page: Page,
 ): Promise<{ rows: Entry[]; total: number }> {
+  const { accountId, sliceKey, from, to, kind } = filters
   return readPage(ctx, page, (db) => {
     const isMatch = db`
       true
@@ -165,12 +169,7 @@ export async function listEntries(
       ${kind === undefined ? db`` : db`and p.kind = ${kind}`}
     `
     return {
-      // With each entry as a row, a million postings would take seven seconds.
-      total: db<{ total: number }[]>`
-        select coalesce(sum(${entryCount(db)}), 0) as total
-        from postings p
-        where ${isMatch}
-      `,
+      total: db<{ total: number }[]>`select (${totalOf(db, filters, isMatch)})::bigint as total`,
       rows: ({ size, skipped, fromEnd }) => {
         // The index of a seller's postings is ordered by time.
         const order =
@@ -218,6 +217,51 @@ export async function listEntries(
   })
 }
 
+/** SQL for the total of the matching entries: from the kept sums, if a filter may leave millions. */
+function totalOf(
+  db: Db,
+  { accountId, sliceKey, from, to, kind }: LedgerFilters,
+  isMatch: Fragment,
+): Fragment {
+  const entries = (isCounted: Fragment) => db`
+    -- With each entry as a row, a million postings would take seven seconds.
+    (select coalesce(sum(${entryCount(db)}), 0) from postings p where ${isMatch} and ${isCounted})
+  `
+  const isOfKind = kind === undefined ? db`true` : db`kind = ${kind}`
+  const isInPeriod = from !== undefined || to !== undefined
+  if (sliceKey !== undefined || (accountId !== undefined && isInPeriod)) return entries(db`true`)
+  if (accountId !== undefined) {
+    return db`
+      (
+        select coalesce(sum(entries), 0)
+        from ledger_accounts
+        where account_id = ${accountId} and ${isOfKind}
+      )
+      + ${entries(isNew(db, POSTINGS))}
+    `
+  }
+  // The whole days of the period.
+  const begin = storableTime(from === undefined ? 0 : Math.ceil(from.getTime() / DAYS) * DAYS)
+  const end = to && new Date(Math.floor(endOfSecond(to).getTime() / DAYS) * DAYS)
+  if (end && begin >= end) return entries(db`true`)
+  const isOld = db`id < (select counted_to from posting_count_state)`
+  return db`
+    (
+      select coalesce(sum(entries), 0)
+      from ledger_days
+      where
+        ${isOfKind}
+        and day >= ${dayOf(begin)}
+        ${end === undefined ? db`` : db`and day < ${dayOf(end)}`}
+    )
+    + ${entries(isNew(db, POSTINGS))}
+    ${from === undefined ? db`` : db`+ ${entries(db`${isOld} and p.created_at < ${begin}`)}`}
+    ${end === undefined ? db`` : db`+ ${entries(db`${isOld} and p.created_at >= ${end}`)}`}
+  `
+}
+
+const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)
+
 const MAX_ENTRIES = 8
 
 /** SQL for the number of entries of a posting `p`. */
@@ -246,25 +290,76 @@ const entriesOf = (db: Db) => db`
   join lateral (select all_entries.*) entry on entry.cents <> 0
 `
 
+const POSTINGS: SummedRows = {
+  table: 'postings',
+  state: 'posting_count_state',
+  // The transaction of a posting holds the lock of a slice or a listing, so it has a number before it takes an id.
+  add: (db, isInBatch) => db`
+    with batch as materialized (
+      select p.*, ${entryCount(db)} as entries from postings p where ${isInBatch}
+    ),
+    of_days as (
+      insert into ledger_days
+      select
+        (created_at at time zone 'UTC')::date, kind, sum(entries), sum(buyers_cents),
+        sum(commission_cents), sum(shipping_cents), sum(refunds_cents), sum(payouts_cents)
+      from batch
+      group by 1, 2
+      order by 1, 2
+      on conflict (day, kind) do update
+      set
+        entries = ledger_days.entries + excluded.entries,
+        buyers_cents = ledger_days.buyers_cents + excluded.buyers_cents,
+        commission_cents = ledger_days.commission_cents + excluded.commission_cents,
+        shipping_cents = ledger_days.shipping_cents + excluded.shipping_cents,
+        refunds_cents = ledger_days.refunds_cents + excluded.refunds_cents,
+        payouts_cents = ledger_days.payouts_cents + excluded.payouts_cents
+    )
+    insert into ledger_accounts
+    select account_id, kind, sum(entries), sum(seller_cents)
+    from batch
+    group by account_id, kind
+    order by account_id, kind
+    on conflict (account_id, kind) do update
+    set
+      entries = ledger_accounts.entries + excluded.entries,
+      seller_cents = ledger_accounts.seller_cents + excluded.seller_cents
+  `,
+}
+
+/** Adds the new postings to the kept sums, from which totals and balances are read. */
+export const sumUpLedger = (ctx: Context): Promise<void> => addNewRows(ctx, POSTINGS)
+
 /** The balance of every ledger account, in cents. They sum to zero. */
 export const readBalances = ({ begin }: Context): Promise<Map<string, number>> =>
   begin(async (db) => {
     const [rows, sellers] = await Promise.all([
       db<Record<string, number>[]>`
-      select
-        coalesce(sum(buyers_cents), 0)::bigint as buyers,
-        coalesce(sum(commission_cents), 0)::bigint as commission,
-        coalesce(sum(shipping_cents), 0)::bigint as shipping,
-        coalesce(sum(refunds_cents), 0)::bigint as refunds,
-        coalesce(sum(payouts_cents), 0)::bigint as payouts
-      from postings
-    `,
+        select
+          coalesce(sum(buyers_cents), 0)::bigint as buyers,
+          coalesce(sum(commission_cents), 0)::bigint as commission,
+          coalesce(sum(shipping_cents), 0)::bigint as shipping,
+          coalesce(sum(refunds_cents), 0)::bigint as refunds,
+          coalesce(sum(payouts_cents), 0)::bigint as payouts
+        from (
+          select buyers_cents, commission_cents, shipping_cents, refunds_cents, payouts_cents
+          from ledger_days
+          union all
+          select buyers_cents, commission_cents, shipping_cents, refunds_cents, payouts_cents
+          from postings
+          where ${isNew(db, POSTINGS)}
+        ) sums
+      `,
       db<{ account: string; cents: number }[]>`
-      select 'seller:' || account_id as account, sum(seller_cents)::bigint as cents
-      from postings
-      group by account_id
-      order by account_id
-    `,
+        select 'seller:' || account_id as account, sum(seller_cents)::bigint as cents
+        from (
+          select account_id, seller_cents from ledger_accounts
+          union all
+          select account_id, seller_cents from postings where ${isNew(db, POSTINGS)}
+        ) sums
+        group by account_id
+        order by account_id
+      `,
     ])
     return new Map([
       ...Object.entries(rows[0] ?? {}),

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
@@ -6,7 +7,7 @@ import { conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
 import { postedAt } from './ledger.ts'
-import type { Payout, PayoutLine, PayoutState } from './payout.ts'
+import { PAYOUT_STATES, type Payout, type PayoutLine, type PayoutState } from './payout.ts'
 
 /** The reason of a payout that was refunded between a failed transfer and the next one. */
 const USED_UP =
@@ -103,6 +104,9 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
   `
 }
 
+const STORED_STATES = PAYOUT_STATES.filter((state) => state !== 'held')
+type StoredState = (typeof STORED_STATES)[number]
+
 export type PayoutFilters = { accountId?: number | undefined; state?: PayoutState | undefined }
 
 /** One page of payouts, newest first, and the total. */
@@ -111,22 +115,46 @@ export const listPayouts = (
   { accountId, state }: PayoutFilters,
   page: Page,
 ): Promise<{ rows: Payout[]; total: number }> => {
-  const stored = state === 'held' ? 'due' : state
+  const place = (db: Db, states: readonly StoredState[], skipped: number) =>
+    placeOfPage(db, 'payouts', accountId ?? ALL_SELLERS, states, skipped)
+  const isOwn = (db: Db) => (accountId === undefined ? db`true` : db`p.account_id = ${accountId}`)
+  if (state === undefined) {
+    return ctx.begin(async (db) => {
+      const found = await db<{ total: number; id: number | null }[]>`
+        select total, id
+        from ${place(db, STORED_STATES, page.offset)} place
+        -- An outer join, because a page past the end has a total as well.
+        left join lateral (
+          select id
+          from payouts p
+          where ${isOwn(db)} and id < coalesce(until, 9223372036854775807)
+          order by id desc
+          limit ${page.perPage}
+          offset skipped_there
+        ) listed on true
+        order by id desc
+      `
+      const ids = found.flatMap(({ id }) => id ?? [])
+      return { rows: await readPayouts({ ...ctx, db }, ids), total: found[0]!.total }
+    }, 'snapshot')
+  }
+  const isStored = state !== 'due' && state !== 'held'
   return readNewestPage(
     ctx,
     page,
     (db) => db`
       select p.id
       from payouts p
-      ${heldBecause(db, ctx)}
+      ${isStored ? db`` : heldBecause(db, ctx)}
       where
-        true
-        ${accountId === undefined ? db`` : db`and p.account_id = ${accountId}`}
-        ${stored === undefined ? db`` : db`and p.state = ${stored}`}
+        ${isOwn(db)}
+        and p.state = ${isStored ? state : 'due'}
         ${state === 'due' ? db`and held.reason is null` : db``}
         ${state === 'held' ? db`and held.reason is not null` : db``}
     `,
     (db, ids) => readPayouts({ ...ctx, db }, ids),
+    // Runs take the payouts that are due, so there are few to count.
+    isStored ? (db) => db`select total from ${place(db, [state], 0)}` : undefined,
   )
 }
 

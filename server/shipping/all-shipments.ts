@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 
@@ -38,13 +39,14 @@ export const listShipments = (
         ${accountId === undefined ? db`` : db`and s.account_id = ${accountId}`}
         ${sliceKey === undefined ? db`` : db`and s.slice_key = ${sliceKey}`}
     `
-    const isFiltered = accountId !== undefined || sliceKey !== undefined
+    const account = accountId ?? ALL_SELLERS
     return {
-      total: isFiltered
-        ? db<{ total: number }[]>`select count(*) as total ${matching}`
-        : db<{ total: number }[]>`
-            select count(*) as total from shipments sh where ${isShipment(db)}
-          `,
+      total:
+        sliceKey === undefined
+          ? db<{ total: number }[]>`
+              select total from ${placeOfPage(db, 'shipments', account, ['listed'], 0)}
+            `
+          : db<{ total: number }[]>`select count(*) as total ${matching}`,
       rows: ({ size, skipped, fromEnd }) => {
         const direction = fromEnd ? db`` : db`desc`
         return db<AnyShipment[]>`
