@@ -2,6 +2,7 @@ import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
+import { Toasts } from '../ui/toast.tsx'
 import { session } from './session.ts'
 
 /** Asks for the token, at whatever address: the page at this address follows. */
@@ -26,5 +27,7 @@ export const SignIn = () => (
         isMonospaced
       />
     </Form>
+    {/* Such as the refusal of a write whose token was revoked. */}
+    <Toasts />
   </main>
 )

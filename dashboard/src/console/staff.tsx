@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
-import { ConfirmDialog, Dialog, useHold } from '../ui/dialog.tsx'
+import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { RadioGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -85,14 +85,13 @@ function AddDialog({
   onClose: () => void
 }) {
   const attempt = useAttempt()
-  const [isHeld, hold] = useHold()
   return (
-    <Dialog title="Add a person" isModalStrict isHeld={isHeld} onClose={onClose}>
+    <Dialog title="Add a person" isModalStrict onClose={onClose}>
       <Form
         label="Add a person"
         onSubmit={async (data) => {
           const body = { name: String(data.get('name')).trim(), role: data.get('role') }
-          const { token } = await hold(send<{ token: string }>('staff', body, attempt(body)))
+          const { token } = await send<{ token: string }>('staff', body, attempt(body))
           onAdded(token)
           onClose()
         }}
@@ -101,9 +100,7 @@ function AddDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Add
             </Button>
-            <Button slot="close" isDisabled={isSaving}>
-              Cancel
-            </Button>
+            <Button slot="close">Cancel</Button>
           </>
         )}
       >

@@ -1,6 +1,6 @@
 import { Button } from '../ui/button.tsx'
 import { readChoices } from '../ui/choices.ts'
-import { Dialog, useHold } from '../ui/dialog.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
@@ -18,15 +18,14 @@ export function NewKeyDialog({
   onClose: () => void
 }) {
   const attempt = useAttempt()
-  const [isHeld, hold] = useHold()
   return (
-    <Dialog title="Create a key" isModalStrict isHeld={isHeld} onClose={onClose}>
+    <Dialog title="Create a key" isModalStrict onClose={onClose}>
       <Form
         label="Create a key"
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
           const input = { name, scopes: readChoices(data, 'scopes') }
-          const { key } = await hold(create(input, attempt(input)))
+          const { key } = await create(input, attempt(input))
           onCreated(key)
         }}
         actions={(isSaving) => (
@@ -34,9 +33,7 @@ export function NewKeyDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Create key
             </Button>
-            <Button slot="close" isDisabled={isSaving}>
-              Cancel
-            </Button>
+            <Button slot="close">Cancel</Button>
           </>
         )}
       >

@@ -190,7 +190,8 @@ function BulkDialog({
       {(isRunning || isInterrupted) && (
         <span hidden data-unsaved data-loss="The change of the listings would stop half-way." />
       )}
-      <Dialog title={title} onClose={close} isModalStrict>
+      {/* Stop works while it runs. */}
+      <Dialog title={title} onClose={close} isModalStrict isHeld={false}>
         <Form
           label={title}
           onSubmit={start}

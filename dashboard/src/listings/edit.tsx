@@ -100,7 +100,7 @@ function ListingForm({
             Save
           </Button>
           <Button slot="close">Cancel</Button>
-          <Button look="danger" icon="trash" onPress={onDelete}>
+          <Button look="danger" icon="trash" isDisabled={isSaving} onPress={onDelete}>
             Delete
           </Button>
         </>

@@ -224,7 +224,11 @@ function useOpened() {
   return {
     opened,
     open: (id: number) => change(id),
-    close: () => change(undefined, { replace: true }),
+    close: () => {
+      // A save that ends after Back must not close another listing.
+      const shown = new URLSearchParams(window.location.search).get('listing')
+      if (shown === opened) change(undefined, { replace: true })
+    },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useContext } from 'react'
 import {
   Button as AriaButton,
   type ButtonProps as AriaButtonProps,
@@ -6,6 +6,7 @@ import {
 import { Link } from 'wouter'
 import { SERVICE } from '../base.ts'
 import { classes } from './classes.ts'
+import { DialogHold } from './dialog-hold.ts'
 import { Icon, type IconName } from './icons.tsx'
 
 /** `primary`: the page's main action, once per page. `danger`: loses something. `quiet`: without a border. */
@@ -21,8 +22,9 @@ export type ButtonProps = Omit<AriaButtonProps, 'children' | 'className'> & {
 /**
  * A button. `isPending` shows that its action is under way, keeps the focus and refuses presses; a form refuses a second
  * submission itself. React Aria's own `isPending` announces the button by reference, also after a dialog has closed.
+ * `slot="close"` closes the dialog around it, unless that is held open.
  */
-export const Button = ({
+export function Button({
   children,
   look = 'secondary',
   size,
@@ -30,16 +32,20 @@ export const Button = ({
   isPending,
   onPress,
   ...props
-}: ButtonProps) => (
-  <AriaButton
-    {...props}
-    className={classes('button', look, size)}
-    onPress={isPending ? undefined : onPress}
-  >
-    {isPending ? <span className="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
-    <span>{children}</span>
-  </AriaButton>
-)
+}: ButtonProps) {
+  const { isHeld } = useContext(DialogHold)
+  return (
+    <AriaButton
+      isDisabled={isHeld && props.slot === 'close'}
+      {...props}
+      className={classes('button', look, size)}
+      onPress={isPending ? undefined : onPress}
+    >
+      {isPending ? <span className="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
+      <span>{children}</span>
+    </AriaButton>
+  )
+}
 
 /** A button without text. */
 export const IconButton = ({

@@ -2,13 +2,15 @@ import { type ReactNode, useRef, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { mayClose } from '../shell/ask-before-leaving.ts'
 import { Button, IconButton } from './button.tsx'
+import { DialogHold } from './dialog-hold.ts'
 import { FormErrors } from './form.tsx'
+import { notifyFailure } from './toast.tsx'
 import { useAttempt } from './use-attempt.ts'
 
 type DialogProps = {
   title: string
   onClose: () => void
-  /** Keeps the dialog open while a request runs that closing doesn't cancel, and whose result would be lost. */
+  /** Keeps the dialog open while a request runs that closing doesn't cancel. Without it, a form in it does so while it saves. */
   isHeld?: boolean
   children: ReactNode
   size?: 'wide'
@@ -20,8 +22,10 @@ type DialogProps = {
  * A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. Escape, a click next to the
  * dialog and each button with `slot="close"` ask before they lose what was typed in a form; `onClose` itself doesn't.
  */
-export function Dialog({ title, onClose, isHeld, children, size, isModalStrict }: DialogProps) {
+export function Dialog({ title, onClose, children, size, isModalStrict, ...props }: DialogProps) {
   const dialog = useRef<HTMLElement>(null)
+  const [isSaving, hold] = useState(false)
+  const { isHeld = isSaving } = props
   return (
     <ModalOverlay
       isOpen
@@ -36,21 +40,11 @@ export function Dialog({ title, onClose, isHeld, children, size, isModalStrict }
             <Heading slot="title">{title}</Heading>
             <IconButton slot="close" label="Close" icon="close" isDisabled={isHeld} />
           </header>
-          {children}
+          <DialogHold value={{ isHeld, hold }}>{children}</DialogHold>
         </AriaDialog>
       </Modal>
     </ModalOverlay>
   )
-}
-
-/** Holds a dialog open (`isHeld`) while a request runs whose response has a secret, which is shown only once. */
-export function useHold(): [boolean, <T>(request: Promise<T>) => Promise<T>] {
-  const [isHeld, setIsHeld] = useState(false)
-  const hold = <T,>(request: Promise<T>) => {
-    setIsHeld(true)
-    return request.finally(() => setIsHeld(false))
-  }
-  return [isHeld, hold]
 }
 
 /** Asks before something is lost. Stays open with the message if it fails. */
@@ -74,13 +68,15 @@ export function ConfirmDialog({
   const [isPending, setIsPending] = useState(false)
   const [messages, setMessages] = useState<string[]>([])
   const attempt = useAttempt()
+  const content = useRef<HTMLDivElement>(null)
 
   async function run() {
     setIsPending(true)
     try {
       await onConfirm(attempt())
-      onClose()
+      if (content.current) onClose()
     } catch (error) {
+      if (!content.current) return notifyFailure(error)
       setMessages([(error as Error).message])
       setIsPending(false)
     }
@@ -89,7 +85,9 @@ export function ConfirmDialog({
   return (
     <Dialog title={title} onClose={onClose} isHeld={isPending}>
       <FormErrors messages={messages} />
-      <div className="prose">{children}</div>
+      <div ref={content} className="prose">
+        {children}
+      </div>
       <div className="form-actions">
         <Button look={isDangerous ? 'danger' : 'primary'} isPending={isPending} onPress={run}>
           {confirm}

@@ -1,9 +1,19 @@
-import { type FormEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import {
+  type FormEvent,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { Form as AriaForm } from 'react-aria-components/Form'
 import { ApiError, SESSION_ENDED } from '../client.ts'
 import { rememberInput } from '../shell/ask-before-leaving.ts'
 import { SignInLink } from './button.tsx'
+import { DialogHold } from './dialog-hold.ts'
 import { Icon } from './icons.tsx'
+import { notifyFailure } from './toast.tsx'
 
 type FormProps = {
   children: ReactNode
@@ -18,11 +28,13 @@ const NO_FIELDS = {}
 
 /**
  * A form that keeps its input until a save has succeeded, and asks before the page is left or the dialog is closed with it.
+ * Its dialog stays open while it saves. If the page is left meanwhile, a message shows the error.
  * A field shows the service's messages for its `name`. Messages for names that the form doesn't have appear above it, so
  * that none is lost.
  */
 export function Form({ children, onSubmit, actions, label }: FormProps) {
   const form = useRef<HTMLFormElement>(null)
+  const { hold } = useContext(DialogHold)
   const [isSaving, setIsSaving] = useState(false)
   const [error, setError] = useState<Error>()
   const [general, setGeneral] = useState<string[]>([])
@@ -41,16 +53,19 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
     // Enter in a field submits again while a save is under way.
     if (isSaving) return
     setIsSaving(true)
+    hold(true)
     // Before the save, because it may lead to another page.
     const forget = rememberInput(event.currentTarget)
     try {
       await onSubmit(new FormData(event.currentTarget))
       setError(undefined)
     } catch (thrown) {
+      if (!form.current) return notifyFailure(thrown)
       setError(thrown as Error)
       forget()
     } finally {
       setIsSaving(false)
+      hold(false)
     }
   }
 

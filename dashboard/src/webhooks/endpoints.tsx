@@ -4,7 +4,7 @@ import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { readChoices } from '../ui/choices.ts'
-import { ConfirmDialog, Dialog, useHold } from '../ui/dialog.tsx'
+import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
@@ -235,20 +235,19 @@ function AddDialog({
   onAdded: (secret: string) => void
 }) {
   const attempt = useAttempt()
-  const [isHeld, hold] = useHold()
   const [url, setUrl] = useState('')
   // From before this dialog: one that its own attempt has added is not a second one.
   const [known] = useState(endpoints)
   const isKnown = known.some((endpoint) => endpoint.url === url.trim())
   return (
-    <Dialog title="Add endpoint" isModalStrict isHeld={isHeld} onClose={onClose}>
+    <Dialog title="Add endpoint" isModalStrict onClose={onClose}>
       <Form
         onSubmit={async (data) => {
           const input = {
             url: String(data.get('url')),
             events: readChoices(data, 'events'),
           }
-          onAdded(await hold(addEndpoint(input, attempt(input))))
+          onAdded(await addEndpoint(input, attempt(input)))
           onClose()
         }}
         actions={(isSaving) => (
@@ -256,9 +255,7 @@ function AddDialog({
             <Button type="submit" look="primary" isPending={isSaving}>
               Add endpoint
             </Button>
-            <Button slot="close" isDisabled={isSaving}>
-              Cancel
-            </Button>
+            <Button slot="close">Cancel</Button>
           </>
         )}
       >

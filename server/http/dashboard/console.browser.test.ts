@@ -694,6 +694,46 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await main.getByText('Removed by a colleague').waitFor()
   })
 
+  it('a dialog stays open while its write is under way, and a message tells of a refusal that comes after Back', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem({ price: 10 }))) as [number]
+    const order = (await buy(app, [[card, 1]])).orderIds[0]!
+    const page = await app.open(`/console/orders?q=${order}`, { expects: /status of 4\d\d/ })
+    page.on('dialog', (question) => question.accept())
+    await signIn(page, 'support')
+    await page
+      .getByRole('row', { name: new RegExp(String(order)) })
+      .getByRole('link')
+      .first()
+      .click()
+    const dialog = await openAction(page, order, 'Refund')
+    await dialog.getByLabel('Amount').fill('5')
+    await dialog.getByLabel('Reason').fill('A bent corner')
+    const sent = Promise.withResolvers<void>()
+    const arrived = Promise.withResolvers<void>()
+    await page.route('**/refund', async (route) => {
+      sent.resolve()
+      await arrived.promise
+      await route.continue()
+    })
+    await dialog.getByRole('button', { name: 'Refund' }).click()
+    await sent.promise
+    for (const name of ['Back', 'Close']) {
+      await dialog.getByRole('button', { name, disabled: true }).waitFor()
+    }
+    await page.keyboard.press('Escape')
+    await expectAccessible(page)
+    expect(await dialog.count()).toBe(1)
+    await page.goBack()
+    await dialog.waitFor({ state: 'detached' })
+    await refund(order, 9)
+    arrived.resolve()
+    await page
+      .getByRole('status')
+      .getByText(/amount/)
+      .waitFor()
+  })
+
   it('the order search applies the seller and the status to the number of an order as well', async () => {
     const shop = await openShop(app, PARCEL)
     const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)

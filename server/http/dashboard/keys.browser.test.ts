@@ -164,6 +164,33 @@ describe.skipIf(!chromiumPath)(
       expect((await app.withKey(secret).get('/v1/me')).status).toBe(200)
     })
 
+    it('a message says that a key could not be revoked if its page was left meanwhile', async () => {
+      const member = await app.member()
+      const payload = { name: 'Till', scopes: ['catalog:read'] }
+      await member.post('/dashboard/api/keys', { payload })
+      const page = await app.open('/dashboard', { member, expects: /ERR_FAILED/ })
+      page.on('dialog', (question) => question.accept())
+      await page.getByRole('link', { name: 'Keys' }).click()
+      await page.getByRole('button', { name: 'Actions for Till' }).click()
+      await page.getByRole('menuitem', { name: 'Revoke' }).click()
+      const sent = Promise.withResolvers<void>()
+      const lost = Promise.withResolvers<void>()
+      await page.route('**/dashboard/api/keys/*', async (route) => {
+        sent.resolve()
+        await lost.promise
+        await route.abort()
+      })
+      await page.getByRole('button', { name: 'Revoke key' }).click()
+      await sent.promise
+      await page.goBack()
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+      lost.resolve()
+      await page
+        .getByRole('status')
+        .getByText(/connection to the service was lost/)
+        .waitFor()
+    })
+
     it('an invited person chooses a password, forgets it, and signs in with another', async () => {
       const { accountId } = await app.seller()
       const email = 'erika@celadon.example'

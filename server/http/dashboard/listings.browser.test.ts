@@ -293,6 +293,35 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect(await reference.inputValue()).toBe('SHELF 1')
   })
 
+  it('a save that ends after Back leaves the form of another listing open', async () => {
+    const { seller, member } = await openShop()
+    const [first, second] = await list(seller, cardItem(), productItem())
+    const page = await app.open('/dashboard/listings', { member })
+    page.on('dialog', (question) => question.accept())
+    await page.getByRole('button', { name: /^Edit Charizard ex/ }).click()
+    const reference = page.getByRole('textbox', { name: 'Reference' })
+    await reference.fill('SHELF 1')
+    const sent = Promise.withResolvers<void>()
+    const arrived = Promise.withResolvers<void>()
+    await page.route(`**/listings/${first}`, async (route) => {
+      sent.resolve()
+      await arrived.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Save' }).click()
+    await sent.promise
+    await page.goBack()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const edit = page.getByRole('button', { name: /^Edit / })
+    await edit.and(page.locator(':not([aria-label^="Edit Charizard"])')).click()
+    await page.waitForURL(`**/listings?listing=${second}`)
+    await reference.fill('SHELF 2')
+    arrived.resolve()
+    await page.getByText('was saved.').waitFor()
+    await page.getByRole('textbox', { name: 'Description' }).fill('From my binder')
+    expect(await reference.inputValue()).toBe('SHELF 2')
+  })
+
   it('another attempt to delete a listing gets the response that was lost, and not one that was shown', async () => {
     const seller = await openOrderShop(app)
     const [id] = await list(seller, cardItem())
