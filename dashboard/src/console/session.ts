@@ -1,25 +1,47 @@
 import { useSyncExternalStore } from 'react'
+import { randomName } from '../client.ts'
 import { queryClient } from '../query-client.ts'
 import type { Caller } from './api.ts'
 import { readCaller } from './api.ts'
 
 /**
- * The token of the signed-in person. It is kept for this tab alone, until the tab is closed: a staff token doesn't
- * expire, so a browser must not store it.
+ * The session of the signed-in person: the time of its last use, its name, and the token. It is kept for this tab alone,
+ * because a staff token doesn't expire. A browser can reopen a closed tab with what it has kept, so an old one is ignored.
  */
-const NAME = 'cardstall-console-token'
+const NAME = 'cardstall-console-session'
 
-let token = sessionStorage.getItem(NAME) ?? undefined
+const MAX_UNUSED_MS = 15 * 60_000
+
+let [token, name] = load()
 let isSignedIn = token !== undefined
 const listeners = new Set<() => void>()
+
+function load(): [token?: string, name?: string] {
+  const [usedAt, name, token] = (sessionStorage.getItem(NAME) ?? '').split(' ')
+  if (Date.now() - Number(usedAt) < MAX_UNUSED_MS) return [token, name]
+  sessionStorage.removeItem(NAME)
+  return []
+}
+
+const keep = () => sessionStorage.setItem(NAME, `${Date.now()} ${name} ${token}`)
 
 function change(next: boolean): void {
   isSignedIn = next
   for (const listener of listeners) listener()
 }
 
+/** Signs out the duplicates of this tab, which have the same session. */
+const duplicates = new BroadcastChannel(NAME)
+duplicates.onmessage = ({ data }) => {
+  if (isSignedIn && data === name) session.end()
+}
+
 export const session = {
-  token: () => token,
+  /** The token for a request, which is a use of the session. */
+  token(): string | undefined {
+    if (isSignedIn) keep()
+    return token
+  },
 
   /** Signs in with a token that works. @throws ApiError or ConnectionError */
   async begin(wanted: string): Promise<void> {
@@ -33,12 +55,14 @@ export const session = {
       token = undefined
       throw error
     }
-    sessionStorage.setItem(NAME, wanted)
+    name = randomName()
+    keep()
     change(true)
   },
 
   /** Signs out, also when the token has stopped working. Nothing that was read stays in memory. */
   end(): void {
+    if (isSignedIn) duplicates.postMessage(name)
     token = undefined
     sessionStorage.removeItem(NAME)
     queryClient.clear()

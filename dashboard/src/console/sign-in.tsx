@@ -22,7 +22,7 @@ export const SignIn = () => (
         name="token"
         type="password"
         label="Staff token"
-        help="An admin gives it to you. This tab keeps it until you sign out or close the tab."
+        help="An admin gives it to you. Sign out before others use this computer: a browser can reopen a closed tab."
         autoComplete="off"
         isMonospaced
       />

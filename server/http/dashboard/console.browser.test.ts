@@ -112,6 +112,43 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
   })
 
+  it('a console tab that is reopened 15 minutes after its last use asks for the token', async () => {
+    const page = await app.open('/console')
+    await signIn(page, 'catalog')
+    const after = async (minutes: number) => {
+      await page.clock.setSystemTime(Date.now() + 60_000 * minutes)
+      await page.reload()
+    }
+    await after(14)
+    await page.getByText('The catalog').waitFor()
+    // The tab was used again.
+    await after(28)
+    await page.getByText('The catalog').waitFor()
+    await after(44)
+    await page.getByLabel('Staff token').waitFor()
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).toBe('{}')
+  })
+
+  it('signing out of the console ends the duplicates of its tab, and no other sign-in', async () => {
+    const page = await app.open('/console')
+    await signIn(page, 'catalog')
+    const other = await page.context().newPage()
+    await other.goto(`${app.address}/console`)
+    await signIn(other, 'support')
+    const opened = page.context().waitForEvent('page')
+    // The new tab has a copy of the storage, as a duplicate has.
+    await page.evaluate('void open(location.href)')
+    const duplicate = await opened
+    await duplicate.getByText('The catalog').waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    for (const tab of [page, duplicate]) {
+      await tab.getByLabel('Staff token').waitFor()
+      expect(await tab.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}')
+    }
+    await other.reload()
+    await other.getByText('The support').waitFor()
+  })
+
   it('another attempt after a lost response creates no second key and adds no second person', async () => {
     const { accountId } = await app.seller()
     const page = await app.open(`/console/sellers/${accountId}`, {
