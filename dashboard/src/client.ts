@@ -100,7 +100,7 @@ function addressOf(path: string, query: Query = {}): string {
 
 /**
  * @throws ApiError with the service's message
- * @throws ConnectionError if the service can't be reached
+ * @throws ConnectionError if the service can't be reached or is unavailable to this call
  */
 async function call<T>(method: string, path: string, options?: Options): Promise<T> {
   const response = await request(method, path, options)
@@ -130,6 +130,8 @@ async function request(
     // The carrier's failures have an envelope too.
     const error = await errorOf(response)
     if (error.type === 'provider_error') throw error
+    // A read that takes too long fails alone: it must not stop all others, nor be repeated as after a lost connection.
+    if (await connection.check()) throw new ConnectionError(error.message)
     throw connectionLost()
   }
   connection.found()

@@ -61,7 +61,7 @@ const NoPermission = ({ error }: { error: Error }) => (
 
 /**
  * The content of a query in each of its states. Content that was loaded before stays visible while it's read again, and
- * also if that fails: the connection's banner says that it may be old.
+ * also if that fails: after a lost connection, the banner says that it may be old.
  */
 export function Loaded<T>({
   query,

@@ -13,6 +13,10 @@ export type { DeliveryRecord, EndpointRecord, SignatureRecord }
 /** A log that is open follows its deliveries. */
 const LOG_INTERVAL_MS = 5_000
 
+/** A first read that has failed is repeated by hand, so that its message stays. */
+const refetchInterval = ({ state }: { state: { data?: unknown } }) =>
+  state.data !== undefined && LOG_INTERVAL_MS
+
 export const useEndpoints = () =>
   useQuery({
     queryKey: ['webhooks'],
@@ -30,7 +34,7 @@ export const useDeliveries = (filters: DeliveryFilters) =>
       get<Paginated<DeliveryRecord>>('webhooks/deliveries', { query: filters, signal }),
     // A new filter or page shows the former rows until it has loaded.
     placeholderData: (former) => former,
-    refetchInterval: LOG_INTERVAL_MS,
+    refetchInterval,
   })
 
 export const useDelivery = (id: string) =>
@@ -38,7 +42,7 @@ export const useDelivery = (id: string) =>
     queryKey: ['webhooks', 'delivery', id],
     queryFn: () => get<Data<DeliveryRecord>>(`webhooks/deliveries/${encodeURIComponent(id)}`),
     select: ({ data }) => data,
-    refetchInterval: LOG_INTERVAL_MS,
+    refetchInterval,
   })
 
 const WEBHOOKS = ['webhooks']

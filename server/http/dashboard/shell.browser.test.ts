@@ -85,6 +85,31 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await banner.waitFor({ state: 'detached' })
   })
 
+  it('a page whose read fails says why and repeats it no more than twice, while the service can be reached', async () => {
+    const page = await app.open('/dashboard', {
+      member: await app.member(),
+      expects: /status of 503/,
+    })
+    await heading(page, 'Overview')
+    await page.clock.install()
+    const error = { type: 'service_unavailable', message: 'The read took too long.' }
+    let reads = 0
+    await page.route('**/dashboard/api/webhooks/deliveries', (route) => {
+      reads++
+      return route.fulfill({ status: 503, json: { error } })
+    })
+    await visit(page, 'webhooks/deliveries')
+    const failure = page.getByRole('alert').filter({ hasText: 'This could not be loaded' })
+    await failure.getByText(error.message).waitFor()
+    expect(await page.getByText('The connection to the service is lost.').count()).toBe(0)
+    for (let seconds = 0; seconds < 20; seconds++) await page.clock.runFor(1_000)
+    await failure.waitFor()
+    expect(reads).toBe(3)
+    await page.unrouteAll()
+    await failure.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('No deliveries yet').waitFor()
+  })
+
   it.each([360, 1280])(
     'a lost connection is shown on a scrolled page of %i px, and its message covers no control with the focus',
     async (width) => {
