@@ -153,11 +153,10 @@ const ACTIONS = {
     ),
     body: (data, { id, financial }, { disputes }) => {
       const refund = textOf(data, 'refund')
-      const { refunded_amount } = financial
       return {
-        ...(refund
-          ? { refund: readNumber('refund', refund), refunded_amount }
-          : { in_favour_of: data.get('in_favour_of') }),
+        in_favour_of: data.get('in_favour_of'),
+        ...(refund && { refund: readNumber('refund', refund) }),
+        refunded_amount: financial.refunded_amount,
         dispute_id: disputes.find((each) => each.order_id === id && each.state !== 'resolved')?.id,
       }
     },

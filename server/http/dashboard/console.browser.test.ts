@@ -660,6 +660,24 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(refunds).toEqual(expect.arrayContaining([3, 6.95]))
   })
 
+  it('a dispute that the console resolves for the buyer with a partial refund is recorded for the buyer', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem({ price: 10 }))) as [number]
+    const { sliceKey, orderIds } = await buy(app, [[card, 1]])
+    const order = orderIds[0]!
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await act(app, order, 'dispute')
+    const page = await app.open(`/console/orders/${sliceKey}`)
+    await signIn(page, 'support')
+    const dialog = await openAction(page, order, 'Resolve the dispute')
+    await dialog.getByText('buyer', { exact: true }).click()
+    await dialog.getByLabel('Partial refund').fill('2.50')
+    await dialog.getByRole('button', { name: 'Resolve the dispute' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const { body } = await app.operator.get(`/operator/v1/disputes?order_id=${order}`)
+    expect(body.data).toMatchObject([{ resolution: 'buyer', refund: 2.5 }])
+  })
+
   it('after a refused action or a lost response, the console shows the record as it is now', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem({ price: 10, quantity: 9 }))) as [number]
