@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
+import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Section } from '../ui/section.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
@@ -72,7 +73,7 @@ export function ProgramList() {
                       size="small"
                       aria-label={`End the access of ${program.name}`}
                       isPending={end.isPending && end.variables.id === program.id}
-                      onPress={() => end.mutate(program)}
+                      onPress={unlessDoubleClick(() => end.mutate(program))}
                     >
                       End
                     </Button>

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
+import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
@@ -63,7 +64,7 @@ export function SessionList() {
                       size="small"
                       aria-label={`End the session of ${browserOf(session.user_agent)}`}
                       isPending={end.isPending && end.variables.id === session.id}
-                      onPress={() => end.mutate(session)}
+                      onPress={unlessDoubleClick(() => end.mutate(session))}
                     >
                       End
                     </Button>

@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
 import { IconButton } from '../ui/button.tsx'
+import { unlessDoubleClick } from '../ui/double-click.ts'
 import { useFilters } from '../ui/filters.tsx'
 import { formatDateTime, isPast, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -30,7 +31,7 @@ export function Notices() {
                     label="Dismiss the notice"
                     icon="close"
                     size="small"
-                    onPress={() => dismiss(notice.id).catch(notifyFailure)}
+                    onPress={unlessDoubleClick(() => dismiss(notice.id).catch(notifyFailure))}
                   />
                 </li>
               ))}

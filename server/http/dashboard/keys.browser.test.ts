@@ -224,6 +224,32 @@ describe.skipIf(!chromiumPath)(
       await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     })
 
+    it('a double click on End ends one session, also if the next one has moved under the pointer', async () => {
+      const member = await app.member()
+      for (const browser of ['Firefox/151.0', 'Firefox/152.0']) {
+        const other = await app.member()
+        await app.ctx.db`
+          update member_sessions
+          set member_id = ${member.memberId}, user_agent = ${`Mozilla/5.0 (X11; Linux) ${browser}`}
+          where member_id = ${other.memberId}
+        `
+      }
+      const page = await app.open('/dashboard/keys/sessions', { member })
+      // No time passes between the two presses.
+      await page.clock.setFixedTime(Date.now())
+      const ends = page.getByRole('button', { name: 'End the session of Firefox' })
+      const { x, y, width, height } = (await ends.first().boundingBox())!
+      await page.mouse.move(x + width / 2, y + height / 2)
+      for (const clickCount of [1, 2]) {
+        await page.mouse.down({ clickCount })
+        await page.mouse.up({ clickCount })
+        await page.getByRole('row').nth(3).waitFor({ state: 'detached' })
+      }
+      await page.reload()
+      await page.getByText('This browser').waitFor()
+      expect(await ends.count()).toBe(1)
+    })
+
     it('a member ends another session, and is signed out when this one ends elsewhere', async () => {
       const member = await app.member()
       const other = await app.member()
