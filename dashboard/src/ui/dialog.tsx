@@ -10,7 +10,10 @@ import { useAttempt } from './use-attempt.ts'
 type DialogProps = {
   title: string
   onClose: () => void
-  /** Keeps the dialog open while a request runs that closing doesn't cancel. Without it, a form in it does so while it saves. */
+  /**
+   * Keeps the dialog open while a request runs that closing doesn't cancel, and asks before the page is left. Without it, a
+   * form in the dialog does so while it saves.
+   */
   isHeld?: boolean
   children: ReactNode
   size?: 'wide'
@@ -40,6 +43,7 @@ export function Dialog({ title, onClose, children, size, isModalStrict, ...props
             <Heading slot="title">{title}</Heading>
             <IconButton slot="close" label="Close" icon="close" isDisabled={isHeld} />
           </header>
+          {isHeld && <span hidden data-unsaved data-loss="The service has not answered yet." />}
           <DialogHold value={{ isHeld, hold }}>{children}</DialogHold>
         </AriaDialog>
       </Modal>

@@ -131,7 +131,7 @@ describe.skipIf(!chromiumPath)(
       }
     })
 
-    it('the dialog of a new key stays open while the key is created, and Back doesn’t lose its secret', async () => {
+    it('the dialog of a new key stays open while the key is created, and Back asks and doesn’t lose its secret', async () => {
       const member = await app.member()
       const page = await app.open('/dashboard/keys', { member })
       await page.getByRole('link', { name: 'Create a key' }).first().click()
@@ -157,6 +157,17 @@ describe.skipIf(!chromiumPath)(
       await expectAccessible(page)
       await page.keyboard.press('Escape')
       expect(await dialog.count()).toBe(1)
+      const questions: string[] = []
+      page.once('dialog', (question) => {
+        questions.push(question.message())
+        return question.dismiss()
+      })
+      await page.evaluate('history.back()')
+      await expect
+        .poll(() => questions)
+        .toEqual(['Leave this page? The service has not answered yet.'])
+      expect(await dialog.count()).toBe(1)
+      page.once('dialog', (question) => question.accept())
       await page.goBack()
       await dialog.waitFor({ state: 'detached' })
       answer.resolve()
