@@ -2,17 +2,15 @@ import type { Me } from '../../../server/http/dashboard/me.ts'
 import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
 import type { Data } from '../api.ts'
 import { get, patch, put } from '../client.ts'
-import { queryClient } from '../query-client.ts'
+import { queryClient, readAfter } from '../query-client.ts'
 
 export type { ShippingOptionsRecord }
 export type ShippingOptionRecord = ShippingOptionsRecord[number]
 
 const readMe = () => queryClient.invalidateQueries({ queryKey: ['me'] })
 
-export async function changeShop(changes: ShopChanges) {
-  await patch('settings/shop', changes)
-  await readMe()
-}
+export const changeShop = (changes: ShopChanges) =>
+  readAfter(patch('settings/shop', changes), ['me'])
 
 /** Changes the current options: other members may have changed them since the page read them. */
 export async function changeShippingOptions(
@@ -26,10 +24,7 @@ export async function changeShippingOptions(
   }
 }
 
-export async function setHoliday(on: boolean) {
-  await put('settings/holiday', { on })
-  await readMe()
-}
+export const setHoliday = (on: boolean) => readAfter(put('settings/holiday', { on }), ['me'])
 
 export const changePassword = (passwords: { password: string; new_password: string }) =>
   put('settings/password', passwords)

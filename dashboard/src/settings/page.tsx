@@ -34,8 +34,6 @@ const Tab = ({ me }: { me: Me }) => (
     <Route path="/settings/sign-in">
       <SignInTab email={me.email} />
     </Route>
-    <Route>
-      <ShopTab me={me} />
-    </Route>
+    <Route component={ShopTab} />
   </Switch>
 )

@@ -1,15 +1,27 @@
 import { useState } from 'react'
 import type { Me } from '../../../server/http/dashboard/me.ts'
 import { changesIn } from '../changes.ts'
+import { useMe } from '../shell/me.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
+import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
 import { changeShop, setHoliday } from './api.ts'
 
-export function ShopTab({ me: { account, shop_url: shopUrl } }: { me: Me }) {
+/** Begins with the shop as it is now, because a form doesn't follow a later read. */
+export function ShopTab() {
+  const { data, error, refetch, isFetchedAfterMount } = useMe(0)
+  return (
+    <Loaded query={{ data: isFetchedAfterMount ? data : undefined, error, refetch }}>
+      {(me) => <Shop me={me} />}
+    </Loaded>
+  )
+}
+
+function Shop({ me: { account, shop_url: shopUrl } }: { me: Me }) {
   const { shop_name, time_zone } = account
   // The values that the fields began with, or were saved with: the account may be read again while the form is open.
   const [shown, setShown] = useState({ shop_name, time_zone })

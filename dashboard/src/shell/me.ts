@@ -5,7 +5,7 @@ import { get } from '../client.ts'
 import { session } from '../session.ts'
 
 /** Read once, and again after a change of the settings: queryClient.invalidateQueries({ queryKey: ['me'] }). */
-export const useMe = () =>
+export const useMe = (staleTime = 60_000) =>
   useQuery({
     queryKey: ['me'],
     queryFn: async () => {
@@ -14,5 +14,5 @@ export const useMe = () =>
       return me
     },
     select: ({ data }) => data,
-    staleTime: 60_000,
+    staleTime,
   })

@@ -46,6 +46,22 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     }
   })
 
+  it('the form of the shop opens with the present values, and a holiday that began although its request got 503 is shown', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard', { member, expects: /status of 503/ })
+    await page.getByText('Everything is shipped.').waitFor()
+    await member.patch('/dashboard/api/settings/shop', { payload: { shop_name: 'Misty’s Cards' } })
+    await page.getByRole('link', { name: 'Settings' }).click()
+    expect(await page.getByLabel('Name').inputValue()).toBe('Misty’s Cards')
+    await page.route('**/settings/holiday', async (route) => {
+      await route.fetch()
+      const error = { type: 'service_unavailable', message: 'The request took too long.' }
+      await route.fulfill({ status: 503, json: { error } })
+    })
+    await page.getByRole('button', { name: 'Begin a holiday' }).click()
+    await page.getByRole('button', { name: 'End the holiday' }).waitFor()
+  })
+
   it('the form of the shop saves only the fields that were changed in it', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings', { member })
