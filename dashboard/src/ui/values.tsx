@@ -1,3 +1,4 @@
+import { useSyncExternalStore } from 'react'
 import { formatDateTime, formatMoney, formatRelative } from './format.ts'
 
 /** Decimal euros. Missing amounts are a dash. */
@@ -17,9 +18,19 @@ export const DateTime = ({
     <Missing />
   ) : (
     <time dateTime={at} title={formatDateTime(at, 'full')} className="moment">
-      {look === 'relative' ? formatRelative(at) : formatDateTime(at, look)}
+      {look === 'relative' ? <Relative at={at} /> : formatDateTime(at, look)}
     </time>
   )
+
+const TICK_MS = 5_000
+
+/** Follows the time while the page is open, also if nothing else changes. */
+const Relative = ({ at }: { at: string }) => useSyncExternalStore(tick, () => formatRelative(at))
+
+function tick(onTick: () => void) {
+  const timer = setInterval(onTick, TICK_MS)
+  return () => clearInterval(timer)
+}
 
 /** Nothing, said to screen readers as well. */
 export const Missing = () => (

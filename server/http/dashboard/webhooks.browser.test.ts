@@ -201,6 +201,19 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     expect(next!.x).toBeGreaterThanOrEqual(pending!.x)
   })
 
+  it('the time to the next attempt of a delivery goes on in a log that is open', async () => {
+    const shop = await app.member()
+    const payload = { url: `http://localhost:${await freePort()}/`, events: ['order.created'] }
+    const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
+    await shop.post(`/dashboard/api/webhooks/${id}/test`, { payload: { event: 'order.created' } })
+    await app.runDeliveries()
+    const page = await app.open('/dashboard/webhooks/deliveries', { member: shop })
+    const next = page.getByRole('cell', { name: /^1 attempt/ }).locator('time')
+    await next.filter({ hasText: /^in / }).waitFor()
+    await page.clock.setFixedTime(Date.now() + 60 * 60_000)
+    await next.filter({ hasText: / ago$/ }).waitFor()
+  })
+
   it('each attempt of a delivery is shown once, also those of the same second', async () => {
     const shop = await app.member()
     const payload = { url: (await startReceiver()).url, events: ['order.created'] }
