@@ -252,6 +252,10 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
     where read_at < ${new Date(now().getTime() - REGISTRATION_LIFETIME_MS)}
   `
   const before = new Date(realTime() - REGISTRATION_LIFETIME_MS)
+  const [newest] = await db<{ xid: string }[]>`
+    select xid from changes where created_at < ${before} order by created_at desc limit 1
+  `
+  if (!newest) return
   await deleteInBatches(db, 'changes', {
     where: db`
       created_at < ${before}
@@ -265,6 +269,8 @@ export async function pruneChanges({ db, now }: Context): Promise<void> {
           where
             later.account_id = changes.account_id
             and (later.xid, later.id) > (changes.xid, changes.id)
+            -- Without an end, all later changes of a follower would be read for the one that stays.
+            and later.xid <= ${newest.xid}::xid8
             and later.created_at < ${before}
         )
       )
