@@ -789,6 +789,25 @@ describe.skipIf(!chromiumPath)('the console', () => {
       .waitFor()
   })
 
+  it('the sign-in page of the console says that a write was refused because its token was revoked', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const { sliceKey, orderIds } = await buy(app, [[card, 1]])
+    const page = await app.open(`/console/orders/${sliceKey}`, { expects: /status of 401/ })
+    await signIn(page, 'support')
+    const dialog = await openAction(page, orderIds[0]!, 'Cancel')
+    await dialog.getByLabel('Cancelled by').waitFor()
+    const staff: { id: string }[] = (await app.operator.get('/operator/v1/staff')).body.data
+    for (const { id } of staff) await app.operator.delete(`/operator/v1/staff/${id}`)
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await page.getByLabel('Staff token').waitFor()
+    await page
+      .getByRole('status')
+      .getByText(/token is wrong/)
+      .waitFor()
+    await expectAccessible(page)
+  })
+
   it('the order search applies the seller and the status to the number of an order as well', async () => {
     const shop = await openShop(app, PARCEL)
     const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
