@@ -785,7 +785,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     arrived.resolve()
     await page
       .getByRole('status')
-      .getByText(/amount/)
+      .getByText(/9.00 EUR/)
       .waitFor()
   })
 
