@@ -130,7 +130,7 @@ const listOffers = tool({
   name: 'list_offers',
   title: 'List offers',
   description:
-    'Lists what sellers ask for a card or a sealed product now, cheapest first, in euros. Use it to choose a price. `total` and `lowest_price` count all that match among the 10,000 cheapest offers of the item.',
+    'Lists what sellers ask for a card or a sealed product now, cheapest first, in euros. Use it to choose a price. `total` and `lowest_price` are of the offers that match among the 10,000 cheapest.',
   scope: 'catalog:read',
   input: {
     card: Type.Optional(cardInput),

@@ -91,7 +91,7 @@ const createTool = tool({
   name: 'create_listings',
   title: 'List cards for sale',
   description:
-    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. Show the preview to the seller, and call again without it and with an `idempotency_key` after the seller agrees. Items succeed or fail one by one, so check each `status`. After a failure of the call itself, repeat it with the same key within 24 hours: nothing is listed twice. Later, look at list_listings first.',
+    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. Show the preview to the seller, and call again without it and with an `idempotency_key` after the seller agrees. Items succeed or fail one by one, so check each `status`. If the call itself fails, repeat it with the same key within 24 hours: nothing is listed twice.',
   scope: 'listings:write',
   input: {
     items: Type.Unsafe<unknown[]>({
@@ -250,7 +250,7 @@ const changeTool = tool({
     quantity: Type.Optional(
       shortly(
         ListingPatch.properties.quantity,
-        'Stock. 0 means sold out, more puts it back on sale. If a call fails, read the listing before you repeat it: units may have been sold',
+        'Stock. 0 means sold out, more puts it back on sale. If a call fails, read the listing first',
       ),
     ),
     status: Type.Optional(

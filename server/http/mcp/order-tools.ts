@@ -111,7 +111,7 @@ const salesTool = tool({
   name: 'get_sales',
   title: 'Read sales',
   description:
-    'Reads the sales of each day and in total, in euros, by the shop’s time zone. `orders` counts the rows that are not cancelled, `merchandise` is their price without shipping and before refunds, and `seller_net` is the rest after the commission.',
+    'Reads the sales of each day and in total, in euros, by the shop’s time zone. `orders` counts rows that are not cancelled, `merchandise` is their price before refunds, and `seller_net` is after the commission.',
   scope: 'orders:read',
   input: {
     from: Type.Optional(Text({ description: 'First date; default 29 days before `to`' })),
@@ -213,7 +213,7 @@ const answerTool = tool({
   scope: 'orders:write',
   input: {
     order: IdInput('Id of the disputed order row'),
-    dispute_id: Type.Optional(IdInput('Id from list_disputes: a later dispute stays unanswered')),
+    dispute_id: Type.Optional(IdInput('Id of the dispute, from list_disputes')),
     message: { ...message, description: 'Text for the buyer' },
     photo_urls: photoUrls,
   },
