@@ -192,7 +192,7 @@ describe('a payout setup in the sandbox', () => {
     expect(await ids('&state=missing')).not.toContain(seller.accountId)
   })
 
-  it('a decision that names a submission is refused with 409 once the setup was rejected, or the seller has submitted another bank account', async () => {
+  it('a decision that names a submission is refused with 409 once the setup was verified or rejected, or the seller has submitted another bank account', async () => {
     const { seller, member, path } = await newSeller()
     const read = async () =>
       (await app.operator.get('/operator/v1/payout-setups?per_page=100')).body.data.find(
@@ -209,6 +209,11 @@ describe('a payout setup in the sandbox', () => {
       expect((await decide(decision, { reason, submission: seen })).status).toBe(409)
     }
     expect(await read()).toEqual(rejected.body.data)
+    const verifiedAfterwards = await decide('verify', {
+      submission: rejected.body.data.submission,
+    })
+    expect(verifiedAfterwards.body.data.state).toBe('verified')
+    expect((await decide('reject', { reason, submission: seen })).status).toBe(409)
     await submit(member, { password: PASSWORD })
     await decide('reject', { reason: 'Not this one either' })
 

@@ -26,7 +26,7 @@ export type PayoutSetup = {
   holder: string | null
   ibanLast4: string | null
   country: string | null
-  /** Differs for each submission, also of the same bank account, and after a rejection. */
+  /** Differs for each submission, also of the same bank account, and after each decision. */
   submission: string | null
   /** Payouts are held until this time. */
   holdUntil: Date | null
@@ -108,9 +108,10 @@ const columns = (db: Db, now: Date) => db`
   case when c.expires_at > ${now} then c.expires_at end as "unconfirmedUntil"
 `
 
-// Each encryption has a nonce of its own, so the hash tells nothing about the IBAN. Times have whole seconds.
+// Each encryption has a nonce of its own, so the hash tells nothing about the IBAN. Times have whole seconds. Each
+// decision updates the row, and PostgreSQL gives it another xmin: the value never returns to a former one.
 const submissionOf = (db: Db) => db`
-  left(encode(sha256(s.iban || convert_to(coalesce(s.rejected_because, ''), 'UTF8')), 'hex'), 32)
+  left(encode(sha256(s.iban || convert_to(s.xmin::text, 'UTF8')), 'hex'), 32)
 `
 
 type BankAccount = { holder: string; iban: string }
@@ -273,7 +274,7 @@ async function verify(tx: Context, accountId: number): Promise<void> {
 /**
  * Rejects a setup, and e-mails the reason to the seller.
  *
- * @param submission that the decision is about
+ * @param submission that the decision is about: a late decision can't reject a bank account that was verified meanwhile
  * @throws conflict if there is no setup, or another submission
  */
 export const rejectSetup = (
@@ -306,7 +307,7 @@ const decide = (
     if (!setup) throw conflict('The seller has not submitted a payout setup.')
     if (submission !== undefined && submission !== setup.submission) {
       throw conflict(
-        'The seller has submitted another bank account meanwhile, or this one was rejected. Check the setup again.',
+        'The seller has submitted another bank account meanwhile, or this one was verified or rejected. Check the setup again.',
       )
     }
     await decision(tx)

@@ -15,7 +15,7 @@ export const PayoutSetupSchema = component(
       country: Nullable(Type.String()),
       submission: Nullable(Type.String(), {
         description:
-          'Differs for each submission, also of the same bank account, and after a rejection',
+          'Differs for each submission, also of the same bank account, and after each decision',
       }),
       hold_until: Nullable(Timestamp(), {
         description: 'Payouts are held until then, because the bank account was changed',
