@@ -64,6 +64,7 @@ export type PageEnd = {
  *
  * @param address the list's absolute URL without query
  * @param count number of records on this page
+ * @param reach number of records that pages reach, if not all: no link leads further
  */
 export function pageEnd(
   address: string,
@@ -71,8 +72,9 @@ export function pageEnd(
   { page, perPage, offset }: Page,
   count: number,
   total: number,
+  reach = total,
 ): PageEnd {
-  const lastPage = Math.max(1, Math.ceil(total / perPage))
+  const lastPage = Math.max(1, Math.ceil(Math.min(total, reach) / perPage))
   const filters = Object.keys(query)
     .filter((name) => name !== 'page')
     .map((name) => `${encode(name)}=${encode(query[name] as string)}&`)
@@ -105,12 +107,12 @@ export function pageEnd(
 export async function paginated<Row, Json>(
   address: string,
   query: Query,
-  read: (page: Page) => Promise<{ rows: Row[]; total: number }>,
+  read: (page: Page) => Promise<{ rows: Row[]; total: number; reach?: number }>,
   toJson: (row: Row) => Json,
 ): Promise<{ data: Json[] } & PageEnd> {
   const page = pageOf(query)
-  const { rows, total } = await read(page)
-  return { data: rows.map(toJson), ...pageEnd(address, query, page, rows.length, total) }
+  const { rows, total, reach } = await read(page)
+  return { data: rows.map(toJson), ...pageEnd(address, query, page, rows.length, total, reach) }
 }
 
 /** The JSON of `paginated` as the text of `bytesAsText`, like the JSON of each record. */

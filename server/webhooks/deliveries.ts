@@ -12,7 +12,6 @@ import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
-import { MAX_PAGED } from './max-paged.ts'
 import { dropPartitions, isKept } from './partitions.ts'
 
 /**
@@ -254,6 +253,12 @@ export type DeliveryFilters = {
 }
 
 /**
+ * Deliveries of a list that its pages reach. A page reads all newer deliveries of each endpoint, because ids alone are in
+ * order.
+ */
+const MAX_PAGED = 10_000
+
+/**
  * One page of deliveries, newest first, and the total, in one snapshot.
  *
  * @throws validation_error for a page with deliveries beyond the newest MAX_PAGED
@@ -262,14 +267,14 @@ export const listDeliveries = (
   { begin }: Pick<Context, 'begin'>,
   filters: DeliveryFilters,
   page: Page,
-): Promise<{ rows: Delivery[]; total: number }> =>
+): Promise<{ rows: Delivery[]; total: number; reach: number }> =>
   begin((db) => readPageOfDeliveries(db, filters, page), 'snapshot')
 
 async function readPageOfDeliveries(
   db: Db,
   { accountId, endpointId, status, event, from, to }: DeliveryFilters,
   { perPage, offset }: Page,
-): Promise<{ rows: Delivery[]; total: number }> {
+): Promise<{ rows: Delivery[]; total: number; reach: number }> {
   const kept = isKept(db)
   const period = isInPeriod(db, from, to)
   // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
@@ -383,7 +388,7 @@ async function readPageOfDeliveries(
     db,
     ids.map(({ id }) => id),
   )
-  return { rows, total }
+  return { rows, total, reach: MAX_PAGED }
 }
 
 const tooFar = () =>

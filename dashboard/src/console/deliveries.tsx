@@ -1,4 +1,3 @@
-import { MAX_PAGED } from '../../../server/webhooks/max-paged.ts'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -46,7 +45,7 @@ export default function DeliveriesPage() {
           ) : (
             <>
               <DeliveryTable deliveries={data} />
-              <Pagination meta={meta} noun="deliveries" reach={MAX_PAGED} />
+              <Pagination meta={meta} noun="deliveries" />
             </>
           )
         }

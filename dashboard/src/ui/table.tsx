@@ -187,24 +187,13 @@ export function LoadedPage<List extends Paginated<unknown>>({
   )
 }
 
-/**
- * The page of a list in the address (`page`), and the ways to the others.
- *
- * @param reach the rows that pages reach, if not all
- */
-export function Pagination({
-  meta,
-  noun,
-  reach = Number.POSITIVE_INFINITY,
-}: {
-  meta: Paginated<unknown>['meta']
-  noun: string
-  reach?: number
-}) {
+/** The page of a list in the address (`page`), and the ways to the others. */
+export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; noun: string }) {
   const to = useAddressOfPage()
   const { current_page: page, last_page: last, per_page: size, total } = meta
   const first = (page - 1) * size + 1
-  const isCut = page < last && page * size >= reach
+  // The pages of a long list may reach only its newest rows.
+  const isCut = page === last && page * size < total
   return (
     <nav className="pagination" aria-label="Pages">
       <p role="status">
@@ -219,7 +208,7 @@ export function Pagination({
             <Icon name="left" />
             Previous
           </PageLink>
-          <PageLink href={to(page + 1)} isPossible={page < last && !isCut}>
+          <PageLink href={to(page + 1)} isPossible={page < last}>
             Next
             <Icon name="right" />
           </PageLink>

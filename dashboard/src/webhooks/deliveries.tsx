@@ -1,6 +1,5 @@
 import { Link } from 'wouter'
 import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
-import { MAX_PAGED } from '../../../server/webhooks/max-paged.ts'
 import { Badge, type Tone } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, PeriodFilter, useFilters } from '../ui/filters.tsx'
@@ -112,7 +111,7 @@ export function DeliveriesTab() {
                   },
                 ]}
               />
-              <Pagination meta={meta} noun="deliveries" reach={MAX_PAGED} />
+              <Pagination meta={meta} noun="deliveries" />
             </>
           )
         }

@@ -20,7 +20,7 @@ export const deliveryRoutes =
           operationId: 'listDeliveries',
           summary: 'List webhook deliveries',
           description:
-            'Returns deliveries with their attempts, newest first. Deliveries are kept for 30 days (`WEBHOOK_RETENTION_DAYS`), also those to deleted endpoints. `from` and `to` need `account_id` or `endpoint_id`. Pages reach only the newest 10,000 deliveries of a list: further ones are 422.',
+            'Returns deliveries with their attempts, newest first. Deliveries are kept for 30 days (`WEBHOOK_RETENTION_DAYS`), also those to deleted endpoints. `from` and `to` need `account_id` or `endpoint_id`. Pages reach only the newest 10,000 deliveries of a list: the links end there, and further ones are 422.',
           tags: ['Webhooks'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),

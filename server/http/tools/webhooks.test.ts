@@ -78,7 +78,7 @@ describe('webhooks in the tools API', () => {
     ).toEqual([created, created])
   })
 
-  it('pages reach the newest 10,000 deliveries of a list, and a period the others', async () => {
+  it('pages, their links and an iteration of the SDK reach the newest 10,000 deliveries of a list, and a period the others', async () => {
     const { seller, id } = await sellerWithEndpoint()
     const { id: otherId } = await subscribe(seller, 'https://nowhere.invalid/')
     await logDeliveries(app, seller.accountId, [id, otherId], 10_200)
@@ -90,7 +90,12 @@ describe('webhooks in the tools API', () => {
     ] as const
     for (const [client, list] of lists) {
       const first = await client.get(`${list}&page=100`)
-      expect([first.body.data.length, first.body.meta.total]).toEqual([100, 10_200])
+      expect([first.body.data.length, first.body.meta]).toMatchObject([
+        100,
+        { total: 10_200, last_page: 100 },
+      ])
+      const { next, last } = first.body.links
+      expect([next, new URL(last).searchParams.get('page')]).toEqual([null, '100'])
       const { status, body } = await client.get(`${list}&page=101`)
       expect([status, body.error.fields]).toEqual([
         422,
@@ -113,6 +118,9 @@ describe('webhooks in the tools API', () => {
       expect(listed).toEqual(ids.slice(-listed.length))
       expect(listed).toContainEqual({ id: last.id })
     }
+    const client = new Cardstall({ key: seller.key, baseUrl: `${origin}/v1` })
+    const iterated = await client.tools.deliveries.list().all(10_200)
+    expect(iterated.map(({ id }) => id)).toEqual(ids.slice(0, 10_000).map(({ id }) => id))
     const unowned = await app.operator.get('/operator/v1/deliveries?from=2026-01-01')
     expect([unowned.status, Object.keys(unowned.body.error.fields)]).toEqual([422, ['account_id']])
   })

@@ -55,7 +55,7 @@ export const ownDeliveryRoutes =
           operationId: 'listOwnDeliveries',
           summary: 'List your webhook deliveries',
           description:
-            'Returns the deliveries to your endpoints with their attempts, newest first. They are kept for 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: further ones are 422. List older ones with `to`, the `created_at` of the last one, which repeats those of the same second.',
+            'Returns the deliveries to your endpoints with their attempts, newest first. They are kept for 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: the links end there, and further ones are 422. List older ones with `to`, 10 seconds after the `created_at` of the last one, and drop those that you have by their `id`.',
           tags: ['Webhooks'],
           querystring: DeliveryQuery,
           response: { 200: Paginated(DeliverySchema, 'A page of your deliveries') },
