@@ -329,9 +329,16 @@ describe('a refund', () => {
       first.body,
     )
     await act(app, order, 'dispute')
-    const resolve = (refunded_amount: number) =>
-      act(app, order, 'resolve', { refund: 0.1, refunded_amount })
-    expect((await resolve(0)).status).toBe(409)
+    const resolve = (refunded_amount: number, decision: object = { refund: 0.1 }) =>
+      act(app, order, 'resolve', { ...decision, refunded_amount })
+    for (const decision of [
+      { refund: 0.1 },
+      { in_favour_of: 'buyer' },
+      { in_favour_of: 'seller' },
+    ]) {
+      const { status, body } = await resolve(0, decision)
+      expect([status, body.error?.message]).toEqual([409, expect.stringContaining('5.00 EUR')])
+    }
     expect((await resolve(5)).body.data.financial.refunded_amount).toBe(5.1)
     expect((await refund(order, { amount: 0.2, refunded_amount: 5.1 })).status).toBe(200)
   })

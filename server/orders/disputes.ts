@@ -13,10 +13,10 @@ import {
   disputeResolvedEmails,
   partiesOf,
 } from './emails.ts'
-import { lockSlice } from './locks.ts'
+import { type LockedRow, lockSlice } from './locks.ts'
 import type { Order } from './order.ts'
 import { getOrder, refuseErasedBuyer, sliceIdOf } from './orders.ts'
-import { applyRefund } from './refund.ts'
+import { applyRefund, requireSeenRefunds } from './refund.ts'
 import { cancel, changeOrder, type OrderContext } from './transitions.ts'
 
 const ANSWER_WITHIN_MS = 5 * DAYS
@@ -130,9 +130,10 @@ async function currentDispute(
  * either side's behalf.
  *
  * @param resolution.refund in decimal euros
- * @param resolution.refundedAmount the sum of earlier refunds that the caller has seen, if there is a `refund`
+ * @param resolution.refundedAmount the sum of earlier refunds that the caller has seen
  * @param resolution.disputeId the dispute that the decision is about
- * @throws not_found, conflict unless the row is disputed, and if its dispute is another one, the errors of `applyRefund`
+ * @throws not_found, conflict unless the row is disputed, and if its dispute or its refunds are others than those seen, the
+ *   errors of `applyRefund`
  */
 export function resolveDispute(
   ctx: OrderContext,
@@ -149,12 +150,13 @@ export function resolveDispute(
     disputeId?: number | undefined
   },
 ): Promise<Order> {
-  const requireSeen = async (tx: Context) => {
+  const requireSeen = async (tx: Context, row: LockedRow) => {
+    requireSeenRefunds(row, refundedAmount)
     if (disputeId !== undefined) await currentDispute(tx, orderId, disputeId)
   }
   if (inFavourOf === 'buyer' && refund === undefined) {
     return changeOrder(ctx, orderId, 'resolveForBuyer', {}, async (tx, row) => {
-      await requireSeen(tx)
+      await requireSeen(tx, row)
       await cancel(tx, row, { cancelledBy: 'admin', isResolution: true })
     })
   }
@@ -164,14 +166,14 @@ export function resolveDispute(
     'resolveForSeller',
     refund === undefined ? {} : { emails: disputeResolvedEmails },
     async (tx, row) => {
-      await requireSeen(tx)
+      await requireSeen(tx, row)
       const refundCents =
         refund === undefined
           ? 0
           : await applyRefund(
               tx,
               row,
-              { amount: refund, reason: REFUND_REASON, borneBy: 'seller', refundedAmount },
+              { amount: refund, reason: REFUND_REASON, borneBy: 'seller' },
               'refund',
             )
       // A row that was received before the dispute keeps that time.

@@ -47,6 +47,21 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
   })
 
 /**
+ * Makes sure that a caller has seen all refunds of a locked row.
+ *
+ * @param seen the sum of the refunds that the caller has seen, if they name it
+ * @throws conflict if the row has another sum
+ */
+export function requireSeenRefunds({ refundedCents }: LockedRow, seen: number | undefined): void {
+  if (seen !== undefined && centsFromEuros(seen) !== refundedCents) {
+    const refunded = eurosFromCents(refundedCents).toFixed(2)
+    throw conflict(
+      `${refunded} EUR of the price have been refunded by now. Check whether more is still due.`,
+    )
+  }
+}
+
+/**
  * Refunds a part of a locked row's price in the row and in the ledger, and returns the refunded cents. The caller
  * settles the slice.
  *
@@ -59,12 +74,7 @@ export async function applyRefund(
   { amount, reason, borneBy, refundedAmount }: Refund,
   field = 'amount',
 ): Promise<number> {
-  if (refundedAmount !== undefined && centsFromEuros(refundedAmount) !== row.refundedCents) {
-    const refunded = eurosFromCents(row.refundedCents).toFixed(2)
-    throw conflict(
-      `${refunded} EUR of the price have been refunded by now. Check whether this refund is still due.`,
-    )
-  }
+  requireSeenRefunds(row, refundedAmount)
   const left = grossOf(row) - row.refundedCents
   if (amount > eurosFromCents(left)) {
     const reason =

@@ -24,11 +24,11 @@ const transition = {
   'x-example': { data: exampleOrder },
 }
 
-/** The refunds of a row that a caller has seen, in the body of another refund. */
+/** The refunds of a row that a caller has seen, in the body of another refund or of a decision. */
 const seenRefunds = Type.Optional(
   Euros({
     description:
-      'The `refunded_amount` of the row that you have seen. With it, two people can’t refund the same complaint: if the row has another one by then, that is 409',
+      'The `refunded_amount` of the row that you have seen. With it, two people can’t compensate the same complaint: if the row has another one by then, that is 409',
   }),
 )
 
