@@ -73,7 +73,8 @@ export async function limitResets(
 }
 
 /**
- * Limits changes of a member's e-mail address. The count of one that fails, such as with a wrong password, is taken back.
+ * Limits changes of a member's e-mail address. The count of one that is refused or fails, such as with a wrong password, is
+ * taken back.
  *
  * @throws rate_limited, whether or not the address belongs to another member; the errors of `request`
  */
@@ -87,14 +88,16 @@ export async function limitEmailChanges<T>(
     [`email-change:${memberId}`, MAX_EMAIL_CHANGES],
     [`email-change:${subjectOf(email)}`, MAX_LINKS_TO_EMAIL],
   ]
-  for (const [subject, max] of counters) {
-    const limit = await ctx.limiter.count(subject, max, HOUR)
-    if (limit.exceeded) throw tooMany(ctx, limit)
-  }
+  const counted: typeof counters = []
   try {
+    for (const [subject, max] of counters) {
+      const limit = await ctx.limiter.count(subject, max, HOUR)
+      counted.push([subject, max])
+      if (limit.exceeded) throw tooMany(ctx, limit)
+    }
     return await request()
   } catch (error) {
-    await Promise.all(counters.map(([subject, max]) => ctx.limiter.count(subject, max, HOUR, -1)))
+    await Promise.all(counted.map(([subject, max]) => ctx.limiter.count(subject, max, HOUR, -1)))
     throw error
   }
 }
