@@ -7,7 +7,7 @@ import { recordSignInEvent } from '../members/audit.ts'
 import { keepMember } from '../members/members.ts'
 import type { SignedInMember } from '../members/sessions.ts'
 import { generateToken, hashToken, looksLikeToken } from '../members/token.ts'
-import { issueCode, REPEAT_SECONDS, wasJustIssued } from './tokens.ts'
+import { issueCode, REPEAT_SECONDS, wasIssued, wasJustIssued } from './tokens.ts'
 
 /** Requests of programs that wait for the decision of the member who is signed in. */
 
@@ -87,9 +87,10 @@ export async function findStep(
 }
 
 /**
- * Ends a request with the member's decision. The second request of a double click gets the same code: the browser shows
+ * Ends a request with the member's decision. The second request of a double click gets the same result: the browser shows
  * only the response to that one.
  *
+ * @param uid of a request that `findStep` has found for the decision
  * @param scopes those that the member allows; undefined if they refuse
  * @returns the code; null after a refusal; undefined if the request was decided meanwhile
  */
@@ -112,8 +113,8 @@ export function decideStep(
         and expires_at > clock_timestamp()
       returning request
     `
-    if (!scopes) return step ? null : undefined
     const code = codeOf(ctx, uid)
+    if (!scopes) return step || !(await wasIssued(tx, code)) ? null : undefined
     if (!step) {
       return (await wasJustIssued(tx, code, { memberId: member.id, scopes })) ? code : undefined
     }

@@ -90,6 +90,14 @@ export async function issueCode(
   `
 }
 
+/** Whether a code was issued, used or not. */
+export async function wasIssued({ db }: Context, code: string): Promise<boolean> {
+  const { count } = await db`
+    select from oauth_tokens where token_hash = decode(${hashToken(code)}, 'hex')
+  `
+  return count > 0
+}
+
 /** Whether a code was issued in the last seconds, to the same consent, and is not used yet. */
 export async function wasJustIssued(
   { db }: Context,

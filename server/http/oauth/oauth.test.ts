@@ -131,7 +131,7 @@ describe('signing in through a program', () => {
     expect(wayBack(refused).searchParams.get('error')).toBe('invalid_target')
   })
 
-  it('refusing, and allowing nothing, give no access; another member’s request is unknown', async () => {
+  it('refusing, also twice with a double click, and allowing nothing, give no access; another member’s request is unknown', async () => {
     const member = await app.member()
     const clientId = await register(app)
     const step = await openStep(member, clientId)
@@ -139,9 +139,12 @@ describe('signing in through a program', () => {
     expect((await member.post(step, form({ decision: 'allow' }))).status).toBe(422)
     const foreign = form({ decision: 'allow' }, {}, 'https://evil.example')
     expect((await member.post(step, foreign)).status).toBe(403)
-    const location = await decide(member, step, { decision: 'refuse' })
-    expect(location.searchParams.get('error')).toBe('access_denied')
-    expect(location.searchParams.get('iss')).toBe(PUBLIC_URL)
+    const refuse = () => decide(member, step, { decision: 'refuse' })
+    for (const { searchParams } of await Promise.all([refuse(), refuse()])) {
+      expect(searchParams.get('error')).toBe('access_denied')
+      expect(searchParams.get('iss')).toBe(PUBLIC_URL)
+    }
+    expect((await member.post(step, form(allowing(SCOPES)))).status).toBe(404)
   })
 
   it('a consent that a double click sends twice leads to the same code twice, within ten seconds and until it is used', async () => {
