@@ -7,7 +7,7 @@ import { DATABASE_SETTINGS, withDatabase } from './with-database.ts'
 export const importCommand: Command = {
   summary: 'Import catalog files (npm run catalog:import -- PATH…)',
   details:
-    'PATH is an NDJSON file (.ndjson or .ndjson.gz), or a folder in the layout of pokemon-tcg-data. A running service serves the records within about two seconds. Importing the same records again changes nothing.',
+    'PATH is an NDJSON file (.ndjson, or .gz if it is compressed), or a folder in the layout of pokemon-tcg-data. A running service serves the records within about two seconds. Importing the same records again changes nothing.',
   parameters: 'PATH…',
   settings: [...DATABASE_SETTINGS, 'LOG_LEVEL'],
   async run(config, { parameters, callerDirectory }) {
