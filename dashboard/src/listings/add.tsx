@@ -9,7 +9,7 @@ import {
   LANGUAGES,
   PRINTINGS,
 } from '../../../server/enums.ts'
-import { ApiError, randomName } from '../client.ts'
+import { ApiError } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
@@ -18,7 +18,16 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { type CatalogItem, createListings, detailsOf, keyOf, useCatalog } from './api.ts'
+import {
+  attempt,
+  type CatalogItem,
+  createListings,
+  detailsOf,
+  keyOf,
+  newAttempts,
+  UnknownOutcomeError,
+  useCatalog,
+} from './api.ts'
 import { Picture } from './picture.tsx'
 
 /** Finds a card or product in the catalog, and lists it. */
@@ -101,8 +110,8 @@ function NewListing({
   const heading = useRef<HTMLHeadingElement>(null)
   // The button that chose the item is gone.
   useEffect(() => heading.current?.focus(), [])
-  // One key per listing: a repeated attempt after a lost connection lists it once.
-  const attempt = useRef({ body: '', key: '' })
+  // Another attempt after a lost connection lists it once.
+  const attempts = useRef(newAttempts())
 
   async function create(data: FormData) {
     const text = (field: string) => String(data.get(field) ?? '').trim()
@@ -120,12 +129,15 @@ function NewListing({
       description: text('description'),
     }
     const listing = Object.fromEntries(Object.entries(given).filter(([, value]) => value))
-    const body = JSON.stringify(listing)
-    if (attempt.current.body !== body) attempt.current = { body, key: randomName() }
-    const { results } = await createListings([listing], attempt.current.key)
+    const { results } = await attempt(attempts.current, (key) =>
+      createListings([listing], key),
+    ).catch((error) => {
+      if (!(error instanceof UnknownOutcomeError)) throw error
+      throw new Error(`${error.message} Look for it among your listings.`)
+    })
     const [result] = results
     if (result?.status === 'failed') {
-      attempt.current = { body: '', key: '' }
+      attempts.current = newAttempts()
       throw new ApiError(422, 'validation_error', 'The listing is not valid.', result.errors)
     }
     notify(`${item.name} was listed.`)

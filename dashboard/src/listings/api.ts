@@ -8,7 +8,7 @@ import type {
   ListingRecord,
 } from '../../../server/http/dashboard/listings.ts'
 import type { Data, Paginated } from '../api.ts'
-import { ApiError, ConnectionError, get, patch, post } from '../client.ts'
+import { ApiError, ConnectionError, get, patch, post, randomName } from '../client.ts'
 
 export type Listing = ListingRecord
 
@@ -62,8 +62,36 @@ export const useCatalog = (q: string) =>
     staleTime: 60_000,
   })
 
-export const changeListing = (id: number, changes: object, idempotencyKey?: string) =>
-  patch<Data<Listing>>(`listings/${id}`, changes, { idempotencyKey })
+/** A value that is being typed: the one that was shown when that began, and the attempts to save it. */
+export type Begun = Attempts & { shown: string }
+
+/**
+ * Changes a listing. A stock is sent as the difference to the one that was shown, so that units that are sold meanwhile
+ * stay sold; 0 is sent as it is, because it puts none on sale. A stock that the service refuses is compared with the
+ * present one next.
+ *
+ * @throws UnknownOutcomeError
+ */
+export async function changeListing(
+  id: number,
+  { quantity, ...changes }: { quantity?: number },
+  begun?: Begun,
+): Promise<Data<Listing>> {
+  const path = `listings/${id}`
+  if (!quantity || !begun) return patch(path, { ...changes, quantity })
+  try {
+    return await attempt(begun, (idempotencyKey) => {
+      const delta = quantity - Number(begun.shown)
+      return patch(path, { ...changes, quantity_delta: delta }, { idempotencyKey })
+    })
+  } catch (error) {
+    if (error instanceof ApiError && error.fields.quantity_delta) {
+      const { data } = await get<Data<Listing>>(path, { isSave: true })
+      begun.shown = String(data.quantity)
+    }
+    throw error
+  }
+}
 
 export const createListings = (items: object[], idempotencyKey: string) =>
   post<BulkCreateRecord>('listings', { items }, { idempotencyKey })
@@ -104,18 +132,53 @@ export async function untilAnswered<T>(
 /** The service forgets idempotency keys after 24 hours: an older call could take effect twice. */
 const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 
-/** A write may have taken effect, and is too old to be sent again. */
+/** A write may have taken effect, and is too old to be sent again, or to be sent with other content. */
 export class UnknownOutcomeError extends Error {
   override name = 'UnknownOutcomeError'
+  override message = 'An earlier attempt may have been saved.'
 }
 
+/** A person's attempts to make one change, with one idempotency key, and `sentAt` as in `writeOnce`. */
+export type Attempts = { key: string; sentAt: number | null }
+
+export const newAttempts = (): Attempts => ({ key: randomName(), sentAt: null })
+
+/** Makes another attempt. @throws UnknownOutcomeError */
+export const attempt = <T>(attempts: Attempts, call: (key: string) => Promise<T>): Promise<T> =>
+  writeOnce(
+    () => call(attempts.key),
+    attempts.sentAt,
+    (sentAt) => {
+      attempts.sentAt = sentAt
+    },
+  )
+
 /**
- * Repeats a write until the service has answered, as long as it knows the idempotency key of the call.
+ * Sends a write, if the service still knows the idempotency key of an earlier attempt.
  *
  * @param sentAt when the write was sent first (Unix milliseconds); null as long as it can't have taken effect
- * @param keep called with `sentAt` before each attempt, and after a refusal; the attempt waits for it
+ * @param keep called with `sentAt` before the attempt, and after a refusal; the attempt waits for it
  * @throws UnknownOutcomeError
  */
+async function writeOnce<T>(
+  call: () => Promise<T>,
+  sentAt: number | null,
+  keep: (sentAt: number | null) => unknown,
+): Promise<T> {
+  if (sentAt !== null && Date.now() - sentAt > MAX_REPEAT_MS) throw new UnknownOutcomeError()
+  await keep(sentAt ?? Date.now())
+  return call().catch(async (error) => {
+    if (error instanceof ApiError && error.status < 500) {
+      // A refused attempt had no effect, but an earlier one may have had one.
+      await keep(sentAt)
+      // An earlier attempt had other content.
+      if (error.fields['Idempotency-Key']) throw new UnknownOutcomeError()
+    }
+    throw error
+  })
+}
+
+/** Repeats `writeOnce` until the service has answered. @throws UnknownOutcomeError */
 export function untilWritten<T>(
   call: () => Promise<T>,
   sentAt: number | null,
@@ -123,21 +186,11 @@ export function untilWritten<T>(
   signal: AbortSignal,
   waiting: (seconds: number) => void,
 ): Promise<T> {
-  const attempt = async () => {
-    const before = sentAt
-    if (before !== null && Date.now() - before > MAX_REPEAT_MS) throw new UnknownOutcomeError()
-    sentAt ??= Date.now()
-    await keep(sentAt)
-    return call().catch(async (error) => {
-      // A refused attempt had no effect, but an earlier one may have had one.
-      if (error instanceof ApiError && error.status < 500) {
-        sentAt = before
-        await keep(sentAt)
-      }
-      throw error
-    })
+  const keepHere = (next: number | null) => {
+    sentAt = next
+    return keep(next)
   }
-  return untilAnswered(attempt, signal, waiting)
+  return untilAnswered(() => writeOnce(call, sentAt, keepHere), signal, waiting)
 }
 
 /** Waits, and rejects when the signal is aborted. */

@@ -8,9 +8,17 @@ import { Form } from '../ui/form.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, type Listing, nameOf, useListing } from './api.ts'
+import {
+  type Begun,
+  bulkEdit,
+  type Listing,
+  nameOf,
+  newAttempts,
+  UnknownOutcomeError,
+  useListing,
+} from './api.ts'
 
-type Save = (id: number, changes: object, idempotencyKey: string) => Promise<void>
+type Save = (id: number, changes: object, begun: Begun) => Promise<void>
 
 /** The dialog of a listing, with all of its fields that can change. */
 export function EditListing({
@@ -76,8 +84,7 @@ function ListingForm({
 }) {
   // The values that the fields began with: the listing may be read again while the form is open.
   const [shown] = useState(() => fieldsOf(listing))
-  const [stock] = useState(listing.quantity)
-  const [key] = useState(randomName)
+  const [begun] = useState(() => ({ shown: String(listing.quantity), ...newAttempts() }))
   return (
     <Form
       label="Listing"
@@ -85,12 +92,19 @@ function ListingForm({
         const text = (field: string) => String(data.get(field) ?? '').trim()
         const changes = changesIn(shown, {
           price: readNumber('price', text('price')),
-          quantity_delta: readCount('quantity', text('quantity')) - stock,
+          quantity: readCount('quantity', text('quantity')),
           status: text('status'),
           description: textIn(text('description')),
           reference: textIn(text('reference')),
         })
-        if (Object.keys(changes).length > 0) await save(listing.id, changes, key)
+        if (Object.keys(changes).length > 0) {
+          await save(listing.id, changes, begun).catch((error) => {
+            if (!(error instanceof UnknownOutcomeError)) throw error
+            throw new Error(
+              `${error.message} Close this and open it again to see the present values.`,
+            )
+          })
+        }
         notify(`${nameOf(listing)} was saved.`)
         onClose()
       }}
@@ -110,7 +124,7 @@ function ListingForm({
       <CountField
         label="Stock"
         name="quantity"
-        defaultValue={stock}
+        defaultValue={shown.quantity}
         minValue={0}
         maxValue={999}
         isRequired
@@ -141,9 +155,9 @@ function ListingForm({
 }
 
 /** The values that the form shows. A listing that is sold out is on sale as soon as it has stock. */
-const fieldsOf = ({ price, status, description, reference }: Listing) => ({
+const fieldsOf = ({ price, quantity, status, description, reference }: Listing) => ({
   price,
-  quantity_delta: 0,
+  quantity,
   status: status === 'hidden' ? 'hidden' : 'active',
   description: textIn(description),
   reference: textIn(reference),

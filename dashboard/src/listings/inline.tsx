@@ -1,7 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'react'
-import { ApiError, randomName } from '../client.ts'
+import { ApiError } from '../client.ts'
 import { classes } from '../ui/classes.ts'
 import { notify } from '../ui/toast.tsx'
+import { type Begun, newAttempts, UnknownOutcomeError } from './api.ts'
 
 type State = {
   message?: string
@@ -50,12 +51,12 @@ export function InlineInput({
   label: string
   value: string
   inputMode: 'decimal' | 'numeric'
-  /** @param begun the value that was shown when the draft began, and a key that is the same for all attempts to save it */
-  onSave: (text: string, begun: { shown: string; key: string }) => Promise<unknown>
+  /** After an UnknownOutcomeError the field shows the present value again. */
+  onSave: (text: string, begun: Begun) => Promise<unknown>
 }) {
   const id = useId()
   const [draft, setDraft] = useState<string>()
-  const begun = useRef({ shown: value, key: '' })
+  const begun = useRef<Begun>({ shown: value, ...newAttempts() })
   /** The draft while a save is under way. */
   const typed = useRef(draft)
   const isAskedAgain = useRef(false)
@@ -66,12 +67,15 @@ export function InlineInput({
   const isSent = isSaving && !hasFailed && draft === sent
   const isUnsaved = draft !== undefined && draft.trim() !== value && !isSent
   const begin = (shown: string) => {
-    begun.current = { shown, key: randomName() }
+    begun.current = { shown, ...newAttempts() }
+  }
+  const setText = (text: string | undefined) => {
+    typed.current = text
+    setDraft(text)
   }
   const change = (text: string | undefined) => {
     if (draft === undefined) begin(value)
-    typed.current = text
-    setDraft(text)
+    setText(text)
     forget()
   }
   const save = async () => {
@@ -82,7 +86,13 @@ export function InlineInput({
       isAskedAgain.current = false
       const text = typed.current
       setSent(text)
-      if (text === undefined || !(await run(() => onSave(text, begun.current)))) return
+      if (text === undefined) return
+      const attempt = () =>
+        onSave(text, begun.current).catch((error) => {
+          if (error instanceof UnknownOutcomeError) setText(undefined)
+          throw error
+        })
+      if (!(await run(attempt))) return
       begin(text)
       if (typed.current === text) change(undefined)
     } while (isAskedAgain.current)

@@ -13,7 +13,7 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Pagination, Table, useSelection } from '../ui/table.tsx'
-import { changeListing, type Listing, nameOf, useListings } from './api.ts'
+import { type Begun, changeListing, type Listing, nameOf, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
 import { InlineInput, InlineStatus } from './inline.tsx'
@@ -43,8 +43,8 @@ export function ListingsList() {
   const refresh = () => client.invalidateQueries({ queryKey: ['listings'] })
 
   /** Shows the saved values at once, on every page that was read before. */
-  const save = async (id: number, changes: object, idempotencyKey?: string) => {
-    const { data } = await changeListing(id, changes, idempotencyKey).catch((error) => {
+  const save = async (id: number, changes: object, begun?: Begun) => {
+    const { data } = await changeListing(id, changes, begun).catch((error) => {
       // The stock that is shown may be wrong: the change may have been made, or units were sold.
       void refresh()
       throw error
@@ -98,8 +98,8 @@ export function ListingsList() {
           label={`Stock of ${rowName(listing)}`}
           value={String(listing.quantity)}
           inputMode="numeric"
-          onSave={async (text, { shown, key }) =>
-            save(listing.id, { quantity_delta: readCount('quantity', text) - Number(shown) }, key)
+          onSave={async (text, begun) =>
+            save(listing.id, { quantity: readCount('quantity', text) }, begun)
           }
         />
       ),

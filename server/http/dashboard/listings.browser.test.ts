@@ -251,6 +251,72 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     }
   })
 
+  it.each([
+    ['the table', ''],
+    ['the form', '?listing='],
+  ])(
+    'a stock whose save got no response is saved by %s neither again a day later nor with another value, and the message says that it may have been saved',
+    async (_, form) => {
+      const { seller, member } = await openShop()
+      const [id] = await list(seller, cardItem({ quantity: 2 }))
+      for (const again of ['a day later', 'with another value']) {
+        await member.patch(`/dashboard/api/listings/${id}`, { payload: { quantity: 2 } })
+        const page = await app.open(`/dashboard/listings${form && `${form}${id}`}`, {
+          member,
+          expects: /ERR_FAILED|status of 422/,
+        })
+        const stock = form
+          ? page.getByRole('dialog').getByRole('textbox', { name: 'Stock' })
+          : page.getByRole('textbox', { name: 'Stock of Charizard ex' })
+        await stock.fill('5')
+        await loseResponse(page, `**/dashboard/api/listings/${id}`)
+        await stock.press('Enter')
+        await page.getByText('The connection to the service was lost. Try again').waitFor()
+        await member.patch(`/dashboard/api/listings/${id}`, { payload: { quantity: 4 } })
+        if (again === 'a day later') await expireKeys(page)
+        else await stock.fill('6')
+        await stock.press('Enter')
+        await page.getByText('An earlier attempt may have been saved.').waitFor()
+        if (!form) await stock.and(page.locator('[value="4"]')).waitFor()
+        const { body } = await member.get(`/dashboard/api/listings/${id}`)
+        expect(body.data.quantity).toBe(4)
+      }
+    },
+  )
+
+  it('a stock of 0 that is typed takes the units off sale that a sale has left, and one that is refused is compared with the present stock next', async () => {
+    const seller = await openOrderShop(app)
+    const [id] = (await list(seller, cardItem({ quantity: 2 }))) as [number]
+    const member = await app.member(seller.accountId)
+    const present = async () =>
+      (await member.get(`/dashboard/api/listings/${id}`)).body.data.quantity
+    for (const form of ['', `?listing=${id}`]) {
+      const page = await app.open(`/dashboard/listings${form}`, {
+        member,
+        expects: /status of 422/,
+      })
+      const stock = form
+        ? page.getByRole('dialog').getByRole('textbox', { name: 'Stock' })
+        : page.getByRole('textbox', { name: 'Stock of Charizard ex' })
+      for (const [from, text] of [
+        [2, '0'],
+        [5, '1'],
+      ] as const) {
+        await member.patch(`/dashboard/api/listings/${id}`, { payload: { quantity: from } })
+        await page.goto(`${app.address}/dashboard/listings${form}`)
+        await stock.fill(text)
+        await buy(app, [[id, from - 1]])
+        if (text === '1') {
+          await buy(app, [[id, 1]])
+          await stock.press('Enter')
+          await page.getByText('The stock would be -4 units: only 0 are in stock.').waitFor()
+        }
+        await Promise.all([page.waitForResponse('**/api/listings/*'), stock.press('Enter')])
+        expect(await present()).toBe(Number(text))
+      }
+    }
+  })
+
   it('the form of a listing opens with the present values, whether the list shows the listing or not', async () => {
     const { seller, member } = await openShop()
     const [id] = await list(seller, cardItem({ price: 10 }))
@@ -862,6 +928,35 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect((await seller.get('/v1/listings')).body.data).toMatchObject([
       { price: 7.25, quantity: 1, condition: 'NM' },
     ])
+  })
+
+  it('a new listing whose response was lost is listed again neither with another price nor a day later, and the message says that it may have been saved', async () => {
+    const { seller, member } = await openShop()
+    const page = await app.open('/dashboard/listings/new?q=charizard', {
+      member,
+      expects: /ERR_FAILED|status of 422/,
+    })
+    await page
+      .getByRole('button', { name: /Charizard ex/ })
+      .first()
+      .click()
+    const price = page.getByRole('textbox', { name: 'Price' })
+    await loseResponse(page, '**/dashboard/api/listings')
+    await price.fill('7')
+    await price.press('Enter')
+    await page.getByText('The connection to the service was lost. Try again').waitFor()
+    const warning = page.getByText('An earlier attempt may have been saved.')
+    await price.fill('8')
+    await price.press('Enter')
+    await warning.waitFor()
+    await price.fill('7,')
+    await price.press('Enter')
+    await warning.waitFor({ state: 'detached' })
+    await expireKeys(page)
+    await price.fill('7')
+    await price.press('Enter')
+    await warning.waitFor()
+    expect((await seller.get('/v1/listings')).body.data).toMatchObject([{ price: 7 }])
   })
 
   it('a card that is chosen while another text is searched stays chosen', async () => {
