@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import { CANCELLERS, DISPUTE_REASONS, type OrderStatus } from '../../../server/enums.ts'
+import { ApiError } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, MoneyField, RadioGroup, Select, TextArea } from '../ui/fields.tsx'
@@ -236,12 +237,18 @@ function OrderActionForm({
 }) {
   const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
   const attempt = useAttempt()
-  // The action is about the records as they were shown first, also if they are read again meanwhile.
-  const [seen] = useState({ order, slice })
+  // The action is about the records as they were shown first, also if they are read again meanwhile. After a refusal
+  // because of a change, the person sees the present ones, and the next attempt is about them.
+  const [kept, setKept] = useState<{ order: Order; slice: Slice } | undefined>({ order, slice })
+  const seen = kept ?? { order, slice }
 
   async function submit(data: FormData) {
     const input = body?.(data, seen.order, seen.slice)
-    await send(`orders/${order.id}/${path}`, input, attempt(input))
+    setKept(seen)
+    await send(`orders/${order.id}/${path}`, input, attempt(input)).catch((error) => {
+      if (error instanceof ApiError && error.status === 409) setKept(undefined)
+      throw error
+    })
     notify(`${label}: order ${order.id} was changed.`)
     onClose()
   }
@@ -250,7 +257,7 @@ function OrderActionForm({
     <>
       <p>
         <strong>{order.item.name ?? 'Item'}</strong>, sold to{' '}
-        {order.buyer.name ?? 'an erased buyer'}. {effect(order, slice)}
+        {order.buyer.name ?? 'an erased buyer'}. {effect(seen.order, seen.slice)}
       </p>
       <Form
         label={label}
