@@ -69,18 +69,19 @@ export async function resume(accountId: number): Promise<void> {
   if (!progress.isPaused) await send(accountId)
 }
 
-/** Begins an import. Shows that of another tab instead if it has begun one meanwhile. */
-export async function begin(accountId: number, file: ImportFile): Promise<void> {
+/** Begins an import. Shows that of another tab instead, and returns false, if it has begun one meanwhile. */
+export async function begin(accountId: number, file: ImportFile): Promise<boolean> {
   const stored = await readImport(accountId)
   if (stored && stored.progress.next < chunksOf(stored.file).length) {
     notify('Another import is not complete yet. Import this file after it.', { isFailure: true })
     void resume(accountId)
-    return
+    return false
   }
   const progress: Progress = { next: 0, created: 0, failed: [], sentAt: null }
   await storeImport(accountId, file, progress)
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
   void send(accountId)
+  return true
 }
 
 const chunksOf = ({ items }: ImportFile) => inBatches(items, CHUNK, ({ item }) => item)

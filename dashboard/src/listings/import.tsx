@@ -46,29 +46,30 @@ export default function ImportListings() {
       <PageHeader title="Import listings" back={{ href: '/listings', label: 'Listings' }}>
         From a CSV file of up to 100,000 rows.
       </PageHeader>
-      {run ? (
-        <Running run={run} accountId={accountId} />
-      ) : file ? (
-        <Preview
-          {...file}
-          isPayoutVerified={me?.account.payout_verified ?? false}
-          onBack={() => setFile(undefined)}
-          onStart={async (items, refused) => {
-            const { columns, rows } = file.csv
-            await begin(accountId, {
-              id: randomName(),
-              name: file.name,
-              columns,
-              rows,
-              items,
-              refused,
-            })
-            setFile(undefined)
-          }}
-        />
-      ) : (
-        <ChooseFile onFile={(name, csv) => setFile({ name, csv })} />
+      {run && <Running run={run} accountId={accountId} />}
+      {file && (
+        // An import of another tab hides the preview, which keeps its columns and cards until that is complete.
+        <div style={{ display: run ? 'none' : 'contents' }}>
+          <Preview
+            {...file}
+            isPayoutVerified={me?.account.payout_verified ?? false}
+            onBack={() => setFile(undefined)}
+            onStart={async (items, refused) => {
+              const { columns, rows } = file.csv
+              const hasBegun = await begin(accountId, {
+                id: randomName(),
+                name: file.name,
+                columns,
+                rows,
+                items,
+                refused,
+              })
+              if (hasBegun) setFile(undefined)
+            }}
+          />
+        </div>
       )}
+      {!run && !file && <ChooseFile onFile={(name, csv) => setFile({ name, csv })} />}
     </>
   )
 }
@@ -253,6 +254,7 @@ function Preview({
               setError(
                 'This browser can’t keep the file, so the import could not survive a reload.',
               )
+            } finally {
               setIsStarting(false)
             }
           }}

@@ -1240,7 +1240,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     },
   )
 
-  it('a tab that is about to begin an import shows that of another tab instead', async () => {
+  it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
     const { seller, first, second, release } = await openTwoTabs()
     await startImport(first, 150)
     await startImport(second, 1)
@@ -1249,6 +1249,8 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await first.getByText('150 rows listed.').waitFor()
     await second.getByText('150 rows listed.').waitFor()
     expect(await totalOf(seller)).toBe(150)
+    await second.getByRole('button', { name: 'Import another file' }).click()
+    await second.getByRole('button', { name: 'List 1 row' }).waitFor()
   })
 
   it('a row whose response was lost is not listed again when its idempotency key has expired', async () => {
