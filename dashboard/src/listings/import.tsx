@@ -163,6 +163,7 @@ function Preview({
 }) {
   const [guess] = useState(() => guessMapping(csv.columns))
   const [mapping, setMapping] = useState(guess)
+  const [leftOut] = useState(() => leftOutRows(csv).size)
   /** Cards that the seller has chosen, by what makes a row ambiguous. */
   const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
   const [rows, setRows] = useState<Row[]>()
@@ -183,7 +184,6 @@ function Preview({
 
   const good = rows?.filter(({ reasons }) => reasons.length === 0) ?? []
   const bad = rows?.filter(({ reasons }) => reasons.length > 0) ?? []
-  const leftOut = rows ? csv.rows.length - rows.length : 0
   const warned = good.filter(({ warnings }) => warnings.length > 0)
   const options = [
     { value: '', label: 'Not in the file' },
@@ -209,7 +209,7 @@ function Preview({
       <FormErrors messages={error ? [error] : []} />
       {!rows && !error && (
         <Section title="Preview">
-          <Bar label="Checking rows" done={done} total={csv.rows.length} />
+          <Bar label="Checking rows" done={done} total={csv.rows.length - leftOut} />
         </Section>
       )}
       {rows && (

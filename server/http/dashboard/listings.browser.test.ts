@@ -1032,7 +1032,14 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const { text } = await member.get('/dashboard/api/listings/export')
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const checked = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/listings/check', async (route) => {
+      await checked.promise
+      await route.continue()
+    })
     await chooseFile(page, text)
+    await page.getByText('0 of 1', { exact: true }).waitFor()
+    checked.resolve()
     await page
       .getByText('1 row can be listed. 2 rows are left out, because the status is sold or hidden.')
       .waitFor()
