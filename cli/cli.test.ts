@@ -1,4 +1,5 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -7,6 +8,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { guessMapping } from '../sdk/src/csv.ts'
 import { sign, verify } from '../sdk/src/webhooks.ts'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { mismatchesOf } from '../server/test/described-responses.ts'
@@ -1179,6 +1181,24 @@ describe('listings', () => {
     ])
     const { data } = (await other.get('/v1/listings')).body
     expect(data).toMatchObject([{ price: 8, status: 'active' }])
+  })
+
+  it('an interrupted import of a version that left no rows out is not continued with them', async () => {
+    const shop = await app.seller()
+    const content = `card,condition,language,price,quantity,status\n${CARD},NM,EN,1,1,hidden\n`
+    await writeFile(file('former.csv'), content)
+    const mapping = guessMapping(content.split('\n')[0]!.split(','))
+    const settings = JSON.stringify([mapping, `${url}/v1`, shop.accountId])
+    const of = hash('sha256', hash('sha256', content) + hash('sha256', settings))
+    const journal = { of, key: 'former', rows: [0], done: 0, failed: [], sentAt: Date.now() }
+    await writeFile(file('former.csv.import'), JSON.stringify(journal))
+    const env = { CARDSTALL_KEY: shop.key }
+    const { code, stdout, stderr } = await run('listings import former.csv --yes', { env })
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toContain(
+      'the version of cardstall have changed since: delete former.csv.import',
+    )
+    expect((await shop.get('/v1/listings')).body.meta.total).toBe(0)
   })
 
   it('an export of one status skips no listing while others get and lose this status', async () => {

@@ -61,7 +61,7 @@ export async function readJournal(
     return undefined
   }
   throw new CommandError(
-    `${name} was interrupted after ${journal.done} of ${journal.rows.length} rows, and the file, its columns or the shop have changed since: delete ${file} to begin again, which repeats these rows.`,
+    `${name} was interrupted after ${journal.done} of ${journal.rows.length} rows, and the file, its columns, the shop or the version of cardstall have changed since: delete ${file} to begin again, which repeats these rows.`,
   )
 }
 

@@ -88,7 +88,9 @@ export function importCommand(listings: Command): void {
         await checkWritable(options.failed)
       }
       const { id } = await session.client.me()
-      const of = fingerprint(bytes, JSON.stringify([mapping, session.profile.url, id]))
+      // With the rows that are left out: a journal of a version that lists them must not be continued.
+      const settings = [mapping, session.profile.url, id, ...leftOut]
+      const of = fingerprint(bytes, JSON.stringify(settings))
       const journalFile = `${path}.import`
       let journal = options.dryRun ? undefined : await readJournal(journalFile, of, NAME)
       if (journal) {
