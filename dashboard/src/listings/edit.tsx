@@ -90,13 +90,16 @@ function ListingForm({
       label="Listing"
       onSubmit={async (data) => {
         const text = (field: string) => String(data.get(field) ?? '').trim()
+        const quantity = readCount('quantity', text('quantity'))
         const changes = changesIn(shown, {
           price: readNumber('price', text('price')),
-          quantity: readCount('quantity', text('quantity')),
+          quantity,
           status: text('status'),
           description: textIn(text('description')),
           reference: textIn(text('reference')),
         })
+        // The stock that was shown is a change too if an earlier attempt may have saved another one.
+        if (begun.sentAt !== null) changes.quantity = quantity
         if (Object.keys(changes).length > 0) {
           await save(listing.id, changes, begun).catch((error) => {
             if (!(error instanceof UnknownOutcomeError)) throw error
