@@ -40,6 +40,10 @@ const addBatch = (
   end: number | null,
 ): Promise<boolean> =>
   inTransaction(ctx, async ({ db }) => {
+    const locked = await db`select from ${db(stateTable)} for update skip locked`
+    if (locked.length === 0) return false
+    // A second statement: another process may have changed the row between the snapshot and the lock of the first, which
+    // would compare the number of that process's transaction with the older snapshot.
     const [state] = await db<{ countedTo: number; seenTo: number; isSettled: boolean }[]>`
       select
         counted_to as "countedTo",
@@ -50,10 +54,8 @@ const addBatch = (
           or seen_in > pg_snapshot_xmax(pg_current_snapshot())
         ) as "isSettled"
       from ${db(stateTable)}
-      for update skip locked
     `
-    if (!state) return false
-    const { countedTo, seenTo, isSettled } = state
+    const { countedTo, seenTo, isSettled } = state!
     if (countedTo === seenTo) {
       // Ids below this one may still belong to transactions that have not ended. The next run adds them. Such a
       // transaction had a number before it took an id, so its number is lower than that of this one. The limit of a

@@ -262,6 +262,12 @@ describe('credentials that end while a body arrives', () => {
 })
 
 describe('unfinished bodies', () => {
+  it('a tool server refuses another method than POST also when its body comes later', async () => {
+    const { host } = new URL(PUBLIC_URL)
+    const head = `PUT /mcp HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n`
+    expect(await send([head, '{}'], TIMEOUT_MS / 8)).toMatch(/^HTTP\/1\.1 405 /)
+  })
+
   it('unfinished bodies use at most 32 MiB together: the oldest get a 408, new ones are accepted', async () => {
     const seller = await app.seller()
     // From now on the key is in memory, so the heads below are checked in the order in which they arrive.

@@ -99,7 +99,11 @@ export function toolServerEndpoint(ctx: Service, path: ServerPath) {
 
     /** @throws authentication_error or authorization_error if the token's access has ended meanwhile */
     async recheck(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-      if ('access' in request.admission) request.admission = await admit(ctx, path, request, reply)
+      // Other methods than POST are refused without one.
+      const { admission } = request as { admission?: Admission }
+      if (admission && 'access' in admission) {
+        request.admission = await admit(ctx, path, request, reply)
+      }
     },
 
     async handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
