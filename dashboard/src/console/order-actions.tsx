@@ -26,7 +26,7 @@ type Definition = {
   /** The sentence above the fields: the effect, and the sum of money. */
   effect: (order: Order, slice: Slice) => ReactNode
   fields?: () => ReactNode
-  body?: (data: FormData, order: Order, slice: Slice) => object
+  body?: (data: FormData, order: Order, disputeId: number | undefined) => object
 }
 
 const textOf = (data: FormData, name: string) => String(data.get(name) ?? '').trim()
@@ -152,13 +152,13 @@ const ACTIONS = {
         />
       </>
     ),
-    body: (data, { id, financial }, { disputes }) => {
+    body: (data, { financial }, dispute_id) => {
       const refund = textOf(data, 'refund')
       return {
         in_favour_of: data.get('in_favour_of'),
         ...(refund && { refund: readNumber('refund', refund) }),
         refunded_amount: financial.refunded_amount,
-        dispute_id: disputes.find((each) => each.order_id === id && each.state !== 'resolved')?.id,
+        dispute_id,
       }
     },
   },
@@ -241,9 +241,13 @@ function OrderActionForm({
   // because of a change, the person sees the present ones, and the next attempt is about them.
   const [kept, setKept] = useState<{ order: Order; slice: Slice } | undefined>({ order, slice })
   const seen = kept ?? { order, slice }
+  // A decision is about the dispute that was read, also after a refusal: the form shows nothing of another one.
+  const [dispute] = useState(() =>
+    slice.disputes.find((each) => each.order_id === order.id && each.state !== 'resolved'),
+  )
 
   async function submit(data: FormData) {
-    const input = body?.(data, seen.order, seen.slice)
+    const input = body?.(data, seen.order, dispute?.id)
     setKept(seen)
     await send(`orders/${order.id}/${path}`, input, attempt(input)).catch((error) => {
       if (error instanceof ApiError && error.status === 409) setKept(undefined)

@@ -142,7 +142,8 @@ function NewListing({
     }
     notify(`${item.name} was listed.`)
     await client.invalidateQueries({ queryKey: ['listings'] })
-    navigate('/listings')
+    // The page may have been left meanwhile.
+    if (heading.current) navigate('/listings')
   }
 
   return (

@@ -78,7 +78,14 @@ export async function changeListing(
   begun?: Begun,
 ): Promise<Data<Listing>> {
   const path = `listings/${id}`
-  if (!quantity || !begun) return patch(path, { ...changes, quantity })
+  if (!quantity || !begun) {
+    return patch<Data<Listing>>(path, { ...changes, quantity }).catch((error) => {
+      // A 0 may have been saved: another number can't be compared with the stock that was shown.
+      const isUnknown = !(error instanceof ApiError && error.status < 500)
+      if (quantity === 0 && begun && isUnknown) begun.sentAt = 0
+      throw error
+    })
+  }
   try {
     return await attempt(begun, (idempotencyKey) => {
       const delta = quantity - Number(begun.shown)

@@ -98,8 +98,10 @@ function ListingForm({
           description: textIn(text('description')),
           reference: textIn(text('reference')),
         })
-        // The stock that was shown is a change too if an earlier attempt may have saved another one.
-        if (begun.sentAt !== null) changes.quantity = quantity
+        // The stock that was shown is a change too if an earlier attempt may have saved another one, or found another one.
+        if (begun.sentAt !== null || begun.shown !== String(shown.quantity)) {
+          changes.quantity = quantity
+        }
         if (Object.keys(changes).length > 0) {
           await save(listing.id, changes, begun).catch((error) => {
             if (!(error instanceof UnknownOutcomeError)) throw error

@@ -20,6 +20,7 @@ import { randomName } from '../client.ts'
 import { saveFile } from '../save-file.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Select } from '../ui/fields.tsx'
 import { FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
@@ -350,7 +351,11 @@ function RowList({
               {onChoose && row.candidates.length > 0 && (
                 <span className="candidates">
                   {row.candidates.map(({ id, name, number, set, language }) => (
-                    <Button key={id} size="small" onPress={() => onChoose(row.item, id)}>
+                    <Button
+                      key={id}
+                      size="small"
+                      onPress={unlessDoubleClick(() => onChoose(row.item, id))}
+                    >
                       {`Use ${name} ${number}, ${set} (${language})`}
                     </Button>
                   ))}

@@ -109,7 +109,8 @@ export function InlineInput({
         autoComplete="off"
         value={draft ?? value}
         onChange={({ target }) => change(target.value)}
-        onBlur={() => void save()}
+        // A refused value is sent again only on request.
+        onBlur={() => message === undefined && void save()}
         onKeyDown={({ key }) => {
           if (key === 'Enter') void save()
           if (key === 'Escape') change(undefined)

@@ -3,6 +3,7 @@ import type { Me } from '../../../server/http/dashboard/me.ts'
 import { changesIn } from '../changes.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
+import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
@@ -13,9 +14,10 @@ import { changeShop, setHoliday } from './api.ts'
 
 /** Begins with the shop as it is now, because a form doesn't follow a later read. */
 export function ShopTab() {
-  const { data, error, refetch, isFetchedAfterMount } = useMe(0)
+  const [openedAt] = useState(Date.now)
+  const { data, error, refetch, dataUpdatedAt } = useMe(0)
   return (
-    <Loaded query={{ data: isFetchedAfterMount ? data : undefined, error, refetch }}>
+    <Loaded query={{ data: dataUpdatedAt >= openedAt ? data : undefined, error, refetch }}>
       {(me) => <Shop me={me} />}
     </Loaded>
   )
@@ -95,7 +97,9 @@ function Holiday({ isOn }: { isOn: boolean }) {
     >
       <p>{isOn ? 'Your shop is on holiday.' : 'Your shop is open.'}</p>
       <div className="form-actions">
-        <Button {...change}>{isOn ? 'End the holiday' : 'Begin a holiday'}</Button>
+        <Button {...change} onPress={unlessDoubleClick(change.onPress)}>
+          {isOn ? 'End the holiday' : 'Begin a holiday'}
+        </Button>
       </div>
     </Section>
   )

@@ -298,6 +298,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       const stock = form
         ? page.getByRole('dialog').getByRole('textbox', { name: 'Stock' })
         : page.getByRole('textbox', { name: 'Stock of Charizard ex' })
+      const sent: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'PATCH') sent.push(request.url())
+      })
       for (const [from, text] of [
         [2, '0'],
         [5, '1'],
@@ -310,9 +314,14 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
           await buy(app, [[id, 1]])
           await stock.press('Enter')
           await page.getByText('The stock would be -4 units: only 0 are in stock.').waitFor()
+          // Leaving the field is no decision to put a unit on sale.
+          await stock.blur()
+          await page.evaluate('document.title')
+          expect(sent).toHaveLength(1)
         }
         await Promise.all([page.waitForResponse('**/api/listings/*'), stock.press('Enter')])
         expect(await present()).toBe(Number(text))
+        sent.length = 0
       }
     }
   })
