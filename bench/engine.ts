@@ -70,7 +70,8 @@ export type Side = (ms: number) => Promise<Sample>
 export type Rounds = { rounds: number; ms: number; warmUpMs: number }
 
 const CONNECTIONS = 32
-const RECORDED = 200
+/** How many responses of the service a bare server repeats. */
+export const RECORDED = 200
 const SETTLE_TIMEOUT_MS = 120_000
 
 /**
@@ -243,10 +244,8 @@ async function bareHttp(
   generator: ChildProcess,
   requests: LoadRequest[],
 ) {
-  const responses: BareResponses = []
-  for (const request of requests) responses.push(await fetchOnce(service.port, request))
   const bare = startWorker('./bare-http.ts')
-  const port = await callWorker<number>(bare, responses)
+  const port = await callWorker<number>(bare, await recordResponses(service.port, requests))
   const limit: Side = async (ms) => {
     const load: Load = {
       port,
@@ -263,6 +262,16 @@ async function bareHttp(
     return sampleOf(result, ...usage(), result.cpu)
   }
   return { limit, worker: bare }
+}
+
+/** The service's responses, for a bare server that sends the same bytes. */
+export async function recordResponses(
+  port: number,
+  requests: LoadRequest[],
+): Promise<BareResponses> {
+  const responses: BareResponses = []
+  for (const request of requests) responses.push(await fetchOnce(port, request))
+  return responses
 }
 
 /** Headers that Node adds by itself. */

@@ -3,14 +3,15 @@ import { copyFileSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { temporaryFolder } from '../scripts/temporary-folder.ts'
-import { openGenerator, usageSince } from './engine.ts'
+import type { BareResponses } from './bare-http.ts'
+import { openGenerator, RECORDED, recordResponses, usageSince } from './engine.ts'
 import type { Load, LoadRequest, LoadResult } from './load.ts'
 import { CATALOG } from './market.ts'
 import { shuffled } from './random.ts'
 import { median } from './report.ts'
 import { type Program, runCommand, type Service, startService } from './service.ts'
 import { cpuOf, proportionalOf, residentOf } from './usage.ts'
-import { callWorker } from './workers.ts'
+import { callWorker, startWorker } from './workers.ts'
 
 /** Cards in the catalog of all languages. */
 const CARDS = 58_385
@@ -110,49 +111,74 @@ function installedMegabytes(checkout: string, folder: string): number {
 }
 
 /**
- * Compares two processes on two cores with one process on one core. The two load generators run on the same cores, because
- * their work grows with the responses: on cores of their own they would leave none for the second process.
+ * Compares two processes on two cores with one process on one core, and bare servers in the same way: two cores that share
+ * a physical one are not twice as fast as one. The two load generators run on the same cores, because their work grows with
+ * the responses: on cores of their own they would leave none for the second process.
  */
 async function measureProcesses(program: Program, ms: number): Promise<Value[]> {
   const settings = readFileSync(join(program.checkout!, 'server/settings/settings.ts'), 'utf8')
   if (!settings.includes('PROCESSES:') || process.platform !== 'linux') return []
   const generators = [openGenerator(), openGenerator()]
-  const rateOf = async (processes: number, cores: string) => {
-    const service = await startService({ ...program, settings: { PROCESSES: String(processes) } })
-    for (const pid of [...service.pids(), ...generators.map(({ pid }) => pid!)]) pin(pid, cores)
-    const pages = shuffled(pagesOfAllCards(service.key))
-    const share = Math.floor(pages.length / 4)
-    const run = (first: number) => {
-      const requests = [first, first + 1].map((i) => pages.slice(i * share, (i + 1) * share))
-      const common = { port: service.port, connections: 16, ms, repeats: false }
-      return Promise.all(
-        generators.map((one, i) =>
-          callWorker<LoadResult>(one, { ...common, requests: requests[i]! } satisfies Load),
-        ),
+  const bareServers = [startWorker('./bare-http.ts'), startWorker('./bare-http.ts')]
+  let responses: BareResponses = []
+
+  /** Sends half of the requests as a warm-up. The generators take the ports in turn. */
+  const rateOf = async (
+    ports: number[],
+    pids: number[],
+    cores: string,
+    load: Pick<Load, 'requests' | 'repeats'>,
+  ) => {
+    for (const pid of [...pids, ...generators.map(({ pid }) => pid!)]) pin(pid, cores)
+    const share = Math.floor(load.requests.length / 4)
+    const run = (first: number) =>
+      Promise.all(
+        generators.map((one, i) => {
+          const requests = load.requests.slice((first + i) * share, (first + i + 1) * share)
+          const port = ports[i % ports.length]!
+          return callWorker<LoadResult>(one, { ...load, port, connections: 16, ms, requests })
+        }),
       )
-    }
     await run(0)
-    const before = cpuOf(service.pids())
+    const before = cpuOf(pids)
     const results = await run(2)
-    const cpu = cpuOf(service.pids()) - before
-    await service.stop()
-    const responses = results.reduce((sum, { latencies }) => sum + latencies.length, 0)
+    const cpu = cpuOf(pids) - before
+    const sent = results.reduce((sum, { latencies }) => sum + latencies.length, 0)
     const seconds = Math.max(...results.map((result) => result.ms)) / 1000
-    return { perSecond: responses / seconds, micros: cpu / responses }
+    return { perSecond: sent / seconds, micros: cpu / sent }
+  }
+  const rateOfService = async (processes: number, cores: string) => {
+    const service = await startService({ ...program, settings: { PROCESSES: String(processes) } })
+    const requests = shuffled(pagesOfAllCards(service.key))
+    responses = await recordResponses(service.port, requests.slice(0, RECORDED))
+    const rate = await rateOf([service.port], service.pids(), cores, { requests, repeats: false })
+    await service.stop()
+    return rate
+  }
+  const rateOfBareServers = (ports: number[], cores: string) => {
+    const pids = ports.map((_, i) => bareServers[i]!.pid!)
+    const requests = Array.from({ length: RECORDED }, () => ({ path: '/', key: '', expected: [] }))
+    return rateOf(ports, pids, cores, { requests, repeats: true })
   }
   try {
-    const one = await rateOf(1, '0')
-    const two = await rateOf(2, '0,1')
+    const one = await rateOfService(1, '0')
+    const two = await rateOfService(2, '0,1')
+    const ports = await Promise.all(bareServers.map((bare) => callWorker<number>(bare, responses)))
+    const bareOne = await rateOfBareServers(ports.slice(0, 1), '0')
+    const bareTwo = await rateOfBareServers(ports, '0,1')
     const factor = two.perSecond / one.perSecond
+    const limit = bareTwo.perSecond / bareOne.perSecond
     return [
       { name: 'pages per second, one process on one core', value: one.perSecond, unit: '/s' },
       { name: '  service', value: one.micros, unit: 'µs' },
       { name: 'pages per second, two processes on two cores', value: two.perSecond, unit: '/s' },
       { name: '  service', value: two.micros, unit: 'µs' },
       { name: '  times one core', value: factor, unit: '×', atLeast: 1.8 },
+      { name: 'bare servers on two cores, times one on one core', value: limit, unit: '×' },
+      { name: '  ratio of the two factors', value: factor / limit, unit: '' },
     ]
   } finally {
-    for (const generator of generators) generator.kill()
+    for (const worker of [...generators, ...bareServers]) worker.kill()
   }
 }
 
