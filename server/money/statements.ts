@@ -106,7 +106,7 @@ export async function readStatement(
   }, 'snapshot')
 }
 
-/** What the database adds up: the refunds are the rest of the change of the seller's balance. */
+/** The sums that the database makes. The refunds are the rest of the change of the seller's balance. */
 type Sums = Amounts & { changeCents: number }
 
 /** SQL of the sums of postings `p`. */

@@ -265,7 +265,7 @@ export type Announced = {
   setup: SetupState
 }
 
-/** What a payout setup that isn't verified waits for: the subject, and a sentence that a link follows. */
+/** The subject about a payout setup that isn't verified, and a sentence that a link follows. */
 const UNVERIFIED = {
   missing: {
     subject: 'Your payout setup is missing',
