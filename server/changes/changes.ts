@@ -242,8 +242,8 @@ export async function haveChanges(
 }
 
 /**
- * Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. The newest old change
- * of each follower stays, because cursors were of that row until the next change.
+ * Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. The newest old
+ * change of each follower stays, because cursors were of that row until the next change.
  */
 export async function pruneChanges({ db, now }: Context): Promise<void> {
   await endRestored(db)

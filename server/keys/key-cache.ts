@@ -59,9 +59,9 @@ const MAX_CACHED = 50_000
 const DATABASE_TIMEOUT_MS = 1_000
 
 /**
- * Caches callers, so that a request needs no query. A signal of any process removes those of a changed account. While signals may be
- * missed, every request asks the database, so that a revoked key is refused at once. If the database doesn't respond
- * either, the cached caller is trusted, and catalog reads work during an outage.
+ * Caches callers, so that a request needs no query. A signal of any process removes those of a changed account. While
+ * signals may be missed, every request asks the database, so that a revoked key is refused at once. If the database
+ * doesn't respond either, the cached caller is trusted, and catalog reads work during an outage.
  */
 export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): KeyCache {
   const callers = new Map<string, Caller>()
