@@ -84,9 +84,13 @@ describe('the list of slices', () => {
     const noon = app.ctx.now().toISOString()
     const second = await sell(shop, 'ash.ketchum@pallet town')
     expect(await keysOf(me, `from=${noon}`)).toEqual([second.key])
-    expect(await keysOf(me, `to=${noon}`)).toEqual([second.key, first.key])
-    const before = new Date(Date.parse(noon) - 1_000).toISOString()
-    expect(await keysOf(me, `to=${before}`)).toEqual([first.key])
+    // Both ends include their whole second.
+    const [slice] = (await me.get(ORDERS)).body.data
+    const soldAt = Date.parse(slice.created_at)
+    const inSoldSecond = (ms: number) => new Date(soldAt + ms).toISOString()
+    expect(await keysOf(me, `from=${inSoldSecond(0)}`)).toEqual([second.key])
+    expect(await keysOf(me, `to=${inSoldSecond(0)}`)).toEqual([second.key, first.key])
+    expect(await keysOf(me, `to=${inSoldSecond(-1_000)}`)).toEqual([first.key])
     // A date is a whole day of the shop: the sale is before midnight in one time zone and after it in the other.
     await app.ctx.db`
       update slices set created_at = '2020-05-04T23:30:00Z' where slice_key = ${first.key}
