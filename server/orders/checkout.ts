@@ -432,7 +432,15 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
         coalesce(l.card_id, l.product_slug),
         s.shortcut || '_' || c.number,
         coalesce(c.name, p.name),
-        nullif(concat_ws(' ', s.name, c.number), ''),
+        nullif(
+          concat_ws(
+            ' · ',
+            nullif(concat_ws(' ', s.name, c.number), ''),
+            case when l.printing <> 'standard' then replace(l.printing, '_', ' ') end,
+            l.grading_company || ' ' || l.grading_grade
+          ),
+          ''
+        ),
         coalesce(c.image_small, p.image_url),
         l.condition,
         l.language,

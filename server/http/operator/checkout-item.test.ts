@@ -48,8 +48,18 @@ describe('sold items', () => {
     })
   })
 
-  it('a sold graded card has the condition G', async () => {
-    expect((await sell(gradedItem())).item).toMatchObject({ id: 'sv3-125', condition: 'G' })
+  it('a sold card shows its printing unless it is standard, and its grading', async () => {
+    for (const [item, condition, subtitle] of [
+      [cardItem({ printing: 'reverse_holo' }), 'NM', 'Obsidian Flames 125 · reverse holo'],
+      [gradedItem(), 'G', 'Obsidian Flames 125 · PSA 9.5'],
+      [
+        gradedItem({ printing: 'first_edition' }),
+        'G',
+        'Obsidian Flames 125 · first edition · PSA 9.5',
+      ],
+    ] as const) {
+      expect((await sell(item)).item).toMatchObject({ id: 'sv3-125', condition, subtitle })
+    }
   })
 
   it('a sold card shows its printed number, not the end of its id, and null without an image', async () => {

@@ -17,7 +17,10 @@ export const orderFields = {
   item: Type.Object(
     {
       name: Nullable(Type.String()),
-      subtitle: Nullable(Type.String(), { description: 'Set and number' }),
+      subtitle: Nullable(Type.String(), {
+        description:
+          'Set and number, then the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`',
+      }),
       image: Nullable(Type.String()),
       condition: Nullable(Type.String(), { description: 'null for sealed products' }),
       language: Nullable(OneOf(LANGUAGES)),
