@@ -115,6 +115,8 @@ async function createMarket(program: Program, size: Size): Promise<void> {
     await addHooks(service)
     await fast(db, ['listings'], () => addListings(db, listings, first, sellers))
     await fast(db, ['checkouts', 'slices', 'orders'], () => addOrders(db, orders, first, sellers))
+    await fast(db, ['postings', 'payouts', 'shipments'], () => addMoney(db, orders / 2))
+    await fast(db, ['audit_entries'], () => addAuditEntries(db, orders / 2))
     await fast(db, ['events', 'deliveries'], () => addDeliveries(db, deliveries))
     await timed('vacuum analyze', () => db`vacuum analyze`)
     await db`alter system reset all`
@@ -316,6 +318,112 @@ async function addOrders(
         cross join generate_series(1, 2) row
       `,
       [from, to],
+    ),
+  )
+}
+
+/**
+ * Adds what the completed slices leave in the ledger: their sales, shipping and payouts. Every third slice has a label as
+ * well, so that the lists of shipments are as large as in a shop that buys labels.
+ */
+async function addMoney(db: Database, slices: number): Promise<void> {
+  const [{ first } = { first: 0 }] = await db<{ first: number }[]>`
+    select min(id) as first from slices where slice_key like 'slc_bench_%'
+  `
+  await inChunks('postings and payouts', slices, (from, to) =>
+    db.unsafe(
+      `
+        with parcels as materialized (
+          select id, account_id, shipping_cents, created_at
+          from slices
+          where id between $1::bigint and $2::bigint and slice_key like 'slc_bench_%'
+        ),
+        rows as materialized (
+          select orders.id, slice_id, orders.account_id, price_cents * quantity as gross_cents,
+            commission_cents, orders.created_at
+          from orders
+          join parcels on parcels.id = slice_id
+        ),
+        sales as (
+          insert into postings (
+            kind, account_id, slice_id, order_id, buyers_cents, seller_cents, commission_cents,
+            created_at
+          )
+          select
+            'sale', account_id, slice_id, id, -gross_cents, gross_cents - commission_cents,
+            commission_cents, created_at
+          from rows
+          order by id
+        ),
+        shipping as (
+          insert into postings (
+            kind, account_id, slice_id, buyers_cents, seller_cents, created_at
+          )
+          select 'shipping', account_id, id, -shipping_cents, shipping_cents, created_at
+          from parcels
+          order by id
+        ),
+        owed as (
+          select
+            parcels.id, parcels.account_id, parcels.created_at,
+            shipping_cents + sum(gross_cents - rows.commission_cents) as cents
+          from parcels
+          join rows on slice_id = parcels.id
+          group by 1, 2, 3, shipping_cents
+        ),
+        transfers as (
+          insert into postings (
+            kind, account_id, slice_id, seller_cents, payouts_cents, created_at
+          )
+          select 'payout', account_id, id, -cents, cents, created_at + interval '3 days'
+          from owed
+          order by id
+          returning id, account_id, slice_id, payouts_cents, created_at
+        ),
+        paid as (
+          insert into payouts (
+            account_id, slice_id, amount_cents, state, posting_id, created_at, sent_at, paid_at
+          )
+          select
+            account_id, slice_id, payouts_cents, 'paid', id, created_at, created_at, created_at
+          from transfers
+        )
+        insert into shipments (
+          slice_id, order_id, reference, provider, state, in_doubt, lines, attempts, carrier_id,
+          status, label_name, created_at, bought_at
+        )
+        select
+          slice_id, min(id), 'bench-' || slice_id, 'simulated', 'bought', false, count(*), 1,
+          'bench-' || slice_id, 'ready', 'bench-' || slice_id, min(created_at), min(created_at)
+        from rows
+        where slice_id % 3 = 0
+        group by slice_id
+      `,
+      [first + from - 1, first + to - 1],
+    ),
+  )
+}
+
+/** Adds the entries of 40 members of staff, the last of them now: old ones would be deleted. */
+async function addAuditEntries(db: Database, rows: number): Promise<void> {
+  await inChunks('audit entries', rows, (from, to) =>
+    db.unsafe(
+      `
+        insert into audit_entries (
+          actor, actor_name, role, action, record, after, request_id, created_at
+        )
+        select
+          'staff:' || number % 40,
+          'Staff ' || number % 40,
+          (array['admin', 'support', 'finance', 'catalog'])[1 + number % 4],
+          'account.' || (array['suspend', 'change', 'reopen'])[1 + number / 4 % 3],
+          'account:' || number % 20000,
+          '{"status": "active"}',
+          'bench-' || number,
+          now() - ($3::int - number) * interval '1 second'
+        from generate_series($1::int, $2::int) number
+      `,
+      [from, to, rows],
     ),
   )
 }
