@@ -1284,6 +1284,27 @@ describe('listings', () => {
     expect(negative.stderr).toContain('row 2: The price field must be at least 0.01.')
   })
 
+  it('a row with a decimal comma outside quotes, which has more values than columns, is neither imported nor repriced', async () => {
+    const rows = [`${CARD},NM,EN,12,50,3`, `${CARD},NM,EN,"12,50",3`]
+    const csv = ['card,condition,language,price,quantity', ...rows].join('\n')
+    await writeFile(file('shifted.csv'), csv)
+    const imported = await run('listings import shifted.csv --yes --failed shifted-left.csv')
+    expect([imported.code, imported.stdout]).toEqual([1, '2\t1\t1\n'])
+    const again = await run('listings import shifted-left.csv --yes --failed shifted-again.csv')
+    expect([again.code, again.stdout]).toEqual([1, '1\t0\t1\n'])
+    expect(again.stderr).toContain('row 2: The row has more values than the header has columns')
+    expect(await readFile(file('shifted-again.csv'), 'utf8')).toBe(
+      await readFile(file('shifted-left.csv'), 'utf8'),
+    )
+
+    const [id, other] = await list(seller, cardItem({ price: 9 }), cardItem({ price: 9 }))
+    await writeFile(file('cents.csv'), `id,price\n${id},4,50\n${other},5,\n`)
+    const { code, stdout, stderr } = await run('listings reprice cents.csv --yes')
+    expect([code, stdout]).toEqual([1, '1\t1\n'])
+    expect(stderr).toMatch(/^row 2: The row has more values than the header has columns.*\n.*\n$/)
+    expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(9)
+  })
+
   it('reprice refuses a file without a column to change, and names the columns that it ignores', async () => {
     const [id] = await list(seller, cardItem())
     await writeFile(file('misspelt.csv'), `id,prise\n${id},5\n`)

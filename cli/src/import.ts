@@ -76,7 +76,7 @@ export function importCommand(listings: Command): void {
         ...row,
         index,
         isLeftOut: leftOut.has(index),
-        ...readRow(row.values, mapping),
+        ...readRow(row.values, mapping, file.columns),
       }))
       if (options.failed) {
         if (await isSameFile(options.failed, path)) {

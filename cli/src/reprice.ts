@@ -1,7 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
-import { FIELDS, lengthError, messagesOf, readNumberField } from '../../sdk/src/csv.ts'
+import {
+  FIELDS,
+  lengthError,
+  messagesOf,
+  NO_COLUMN,
+  readNumberField,
+  tooManyValuesError,
+} from '../../sdk/src/csv.ts'
 import { createJournal, type Failure, fingerprint, readJournal, sendBatches } from './batches.ts'
 import { counted, csvOf, showRows } from './import.ts'
 import { endProgress, plural, printable } from './output.ts'
@@ -30,8 +37,8 @@ const READERS: Record<string, (text: string, column: string) => Read> = {
 
 const CHANGED = ['price', 'quantity', 'quantity_delta', 'status']
 
-/** Columns of an export that change nothing. */
-const KNOWN = new Set<string>([...FIELDS, 'name'])
+/** Columns of an export that change nothing, and those beyond the header, whose values fail their rows. */
+const KNOWN = new Set<string>([...FIELDS, 'name', NO_COLUMN])
 
 type Row = {
   row: number
@@ -190,7 +197,7 @@ function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
 /** Reads one row. Empty values count as absent. */
 function readChange(names: string[], values: string[]): Omit<Row, 'row' | 'number'> {
   const change: Record<string, unknown> = {}
-  const messages: string[] = []
+  const messages = [tooManyValuesError(values, names)].filter((error) => error !== undefined)
   const warnings: string[] = []
   for (const [i, name] of names.entries()) {
     const text = values[i]!.trim()

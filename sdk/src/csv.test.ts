@@ -16,7 +16,7 @@ const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => {
   const { columns, rows } = readCsv(bytes(text))
   const mapping = guessMapping(columns)
-  return rows.map(({ values }) => readRow(values, mapping))
+  return rows.map(({ values }) => readRow(values, mapping, columns))
 }
 
 describe('reading CSV', () => {
@@ -98,6 +98,27 @@ describe('reading CSV', () => {
     expect(readCsv(bytes(text)).rows.map(({ values }) => values)).toEqual([
       ['a', '1, 2, 3'],
       ['b', '4, 5, 6'],
+    ])
+  })
+
+  const TOO_LONG = {
+    row: [
+      'The row has more values than the header has columns: put each value that contains the separator in quotes.',
+    ],
+  }
+
+  it('a row with more values than the header has columns is refused, unless the further ones are empty', () => {
+    const rows = read('card,price\nx,12,50\nx,"12,50"\nx,12, ,\nx,12,,5\n')
+    expect(rows.map(({ errors }) => errors)).toEqual([TOO_LONG, {}, {}, TOO_LONG])
+  })
+
+  it('a row with too many values keeps them among the failed rows, and is refused again until they are removed', () => {
+    const { columns, rows } = readCsv(bytes('card,price\nx,12,50\n'))
+    const failed = failedCsv(columns, [{ row: rows[0]!.values, reason: 'because' }])
+    expect(failed).toContain('\r\nx,12,50,because\r\n')
+    expect(read(failed)).toMatchObject([{ errors: TOO_LONG }])
+    expect(read(failed.replace('12,50', '12.5,'))).toMatchObject([
+      { item: { price: 12.5 }, errors: {} },
     ])
   })
 

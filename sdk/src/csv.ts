@@ -48,6 +48,12 @@ const MAX_URL_LENGTH = 2_048
 /** Characters of a refused value that are sent. */
 const REFUSED_LENGTH = 100
 
+/**
+ * Name of the columns beyond the header. It is in the file of the failed rows too: a row that nobody has corrected fails
+ * again.
+ */
+export const NO_COLUMN = '(no column)'
+
 /** The file can't be read as a whole. The message is for people. */
 export class CsvError extends Error {
   override name = 'CsvError'
@@ -75,7 +81,7 @@ export type Messages = Record<string, string[]>
 
 export type ReadRow = {
   item: Item
-  /** Values that are no numbers, or too long to send. The service checks everything else. */
+  /** Values that are no numbers, too long to send, or more than the columns. The service checks everything else. */
   errors: Messages
   /** Values that were read differently from how they are written. */
   warnings: string[]
@@ -101,8 +107,9 @@ export function readCsv(bytes: Uint8Array): CsvFile {
   if (!header || rows.length === 0) throw new CsvError('The file has no rows below its header.')
   if (rows.length > MAX_ROWS) throw new CsvError('The file has more than 100,000 rows.')
   const width = Math.max(header.values.length, ...lengthsOf(rows))
+  const names = header.values.map((name, i) => name.trim() || `Column ${i + 1}`)
   return {
-    columns: filled(header.values, width).map((name, i) => name.trim() || `Column ${i + 1}`),
+    columns: Array.from({ length: width }, (_, i) => names[i] ?? NO_COLUMN),
     rows: rows.map(({ number, values }) => ({ number, values: filled(values, width) })),
   }
 }
@@ -189,10 +196,21 @@ export function leftOutRows({ columns, rows }: CsvFile): Set<number> {
   )
 }
 
+/**
+ * The message about a row that has a value beyond the header: a decimal comma outside quotes has made two values of one,
+ * and the values after it are in columns of others.
+ */
+export function tooManyValuesError(row: string[], columns: string[]): string | undefined {
+  return row.some((value, i) => columns[i] === NO_COLUMN && value.trim() !== '')
+    ? 'The row has more values than the header has columns: put each value that contains the separator in quotes.'
+    : undefined
+}
+
 /** Reads one row. Empty values count as absent. */
-export function readRow(row: string[], mapping: Mapping): ReadRow {
+export function readRow(row: string[], mapping: Mapping, columns: string[]): ReadRow {
   const item: Item = {}
-  const errors: Messages = {}
+  const tooMany = tooManyValuesError(row, columns)
+  const errors: Messages = tooMany === undefined ? {} : { row: [tooMany] }
   const warnings: string[] = []
   for (const field of FIELDS) {
     const position = mapping[field]

@@ -279,12 +279,12 @@ async function checkAll(
   signal: AbortSignal,
   report: (done: number) => void,
 ): Promise<Row[]> {
-  const { rows } = csv
+  const { columns, rows } = csv
   const all: Row[] = []
   let done = 0
   const leftOut = leftOutRows(csv)
   const read = rows.flatMap(({ values }, position) =>
-    leftOut.has(position) ? [] : { position, ...readRow(values, mapping) },
+    leftOut.has(position) ? [] : { position, ...readRow(values, mapping, columns) },
   )
   for (const { item } of read) {
     const chosen = choices.get(wantedBy(item))
