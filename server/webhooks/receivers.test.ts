@@ -68,6 +68,8 @@ const LANGUAGES: Language[] = [
         json_decode(file_get_contents('php://stdin'), true, 512, JSON_THROW_ON_ERROR)));
     `,
     serve: (port) => [
+      // Without a php.ini, as in PHP's own images, PHP displays errors.
+      '-n',
       ...['-S', `127.0.0.1:${port}`],
       fileURLToPath(exampleUrl('verify_webhook.php')),
     ],
@@ -278,6 +280,13 @@ for (const language of LANGUAGES) {
       const closed = once(socket, 'close')
       socket.resetAndDestroy()
       await closed
+      expect(await receiver.deliver(signed())).toBe(204)
+    })
+
+    it(`the ${language.name} example receiver answers a delivery that it cannot store with an error, so that it is repeated`, async () => {
+      const unreadable = signed({ body: '{' })
+      const outcome = await receiver.deliver(unreadable).catch(() => 'hung up')
+      expect(outcome).toBeOneOf([500, 'hung up'])
       expect(await receiver.deliver(signed())).toBe(204)
     })
 
