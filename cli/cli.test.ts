@@ -469,6 +469,38 @@ describe('accounts and profiles', () => {
     expect(await succeed('profiles', { env })).toBe(`first\t${url}/v1\tcurrent\n`)
   })
 
+  it('login without a profile renews the key of the current one, as the error about a refused key advises, and never the key of another marketplace', async () => {
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('shops') }
+    const [other, renewed] = [await app.seller(), await app.seller()]
+    const keys = async () => {
+      const { profiles } = JSON.parse(await readFile(file('shops/cardstall/config.json'), 'utf8'))
+      return [profiles.default.key, profiles.second.key]
+    }
+    await succeed(`login --with-key --url ${url}`, { env, input: seller.key })
+    await succeed(`login --with-key --url ${url} --profile second`, { env, input: other.key })
+    await other.delete('/tools/v1/key')
+    const advice = (profile: string) => `run "cardstall login${profile}", or check --key`
+    for (const [args, profile] of [
+      ['whoami', ''],
+      ['whoami --profile second', ' --profile second'],
+    ] as const) {
+      const { code, stderr } = await run(args, { env })
+      expect([code, stderr]).toEqual([3, expect.stringContaining(advice(profile))])
+    }
+    for (const args of ['', ` --url ${url}/`]) {
+      await succeed(`login --with-key${args}`, { env, input: renewed.key })
+      expect(await keys()).toEqual([seller.key, renewed.key])
+    }
+    const elsewhere = 'login --with-key --url http://localhost:9'
+    const refused = await run(elsewhere, { env, input: other.key })
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^The profile "second" is for [^\n]+ --profile [^\n]+\n$/),
+    ])
+    expect((await run(`${elsewhere} --profile second`, { env, input: other.key })).code).toBe(1)
+    expect(await keys()).toEqual([seller.key, renewed.key])
+  })
+
   it('a name that every object has is no profile', async () => {
     for (const args of ['logout --profile constructor', 'whoami --profile toString']) {
       const { code, stderr } = await run(args)

@@ -18,14 +18,22 @@ import { apiUrl, CommandError, clientOf, EXIT, openSession, optionsOf } from '..
 export function accountCommands(program: Command): void {
   program
     .command('login')
-    .description('sign in to a marketplace in a browser')
+    .description('sign in to a marketplace in a browser, or renew the key of a profile')
     .option('--with-key', 'read an API key from stdin instead')
     .option('--scopes <scopes>', 'permissions of the key, separated by commas (default: all)')
     .option('--no-browser', 'show the address, and open no browser')
     .action(async (options: LoginOptions, command: Command) => {
-      const { profile = DEFAULT_PROFILE, ...given } = optionsOf(command)
-      const { profiles } = await readProfiles()
-      const url = given.url ?? (process.env.CARDSTALL_URL || profiles[profile]?.url)
+      const given = optionsOf(command)
+      const { current, profiles } = await readProfiles()
+      const profile = given.profile ?? current ?? DEFAULT_PROFILE
+      const stored = profiles[profile]
+      const url = given.url ?? (process.env.CARDSTALL_URL || stored?.url)
+      if (given.profile === undefined && stored && apiUrl(url!) !== apiUrl(stored.url)) {
+        throw new CommandError(
+          `The profile "${profile}" is for ${stored.url}, not ${url}: add --profile with this name to replace it, or with another.`,
+          EXIT.usage,
+        )
+      }
       const out = openOutput(optionsOf(command))
       const entered = await enter(url, options)
       let account: Account
