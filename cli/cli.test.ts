@@ -1470,6 +1470,24 @@ describe('orders', () => {
     expect(body.data.tracking_code).toMatch(/^SIM/)
   })
 
+  it('a label that is missing in the merged PDF has no file, and the command says how to get it', async () => {
+    const [first, lost] = [await sold(LABEL), await sold(LABEL)]
+    const { body } = await seller.post(`/v1/orders/${lost}/label`)
+    await app.ctx.files.delete(new URL(body.data.label_url).pathname.slice(1))
+    const { code, stdout, stderr } = await run(
+      `labels buy ${first} ${lost} --merge some.pdf --json`,
+    )
+    expect(JSON.parse(stdout)).toMatchObject([
+      { order_id: first, file: 'some.pdf' },
+      { order_id: lost, file: null },
+    ])
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`run "cardstall labels buy ${lost}"`),
+    ])
+    expect(await succeed(`labels buy ${lost}`)).toContain(`\tlabel-${lost}.pdf\t`)
+  })
+
   it('a label whose download breaks off is bought, and the command says so', async () => {
     const order = await sold(LABEL)
     const { port } = await startWebServer(async (request, response) => {

@@ -177,11 +177,15 @@ export function orderCommands(program: Command): void {
         return { orders: order.orders, record: { order_id: id, file, ...label } }
       })
       const labels = bought.records
-      const ready = labels.flatMap(({ order_id, status }) => (status === 'ready' ? order_id : []))
+      const ready = labels.filter(({ status }) => status === 'ready')
+      let missing: number[] = []
       try {
         if (merge !== undefined && ready.length > 0) {
-          await writeFile(merge, await mergedPdf(client, ready))
-          for (const label of labels) if (label.status === 'ready') label.file = merge
+          const ids = ready.map(({ order_id }) => order_id)
+          const merged = await mergedLabels(client, ids)
+          await writeFile(merge, merged.pdf)
+          missing = merged.missing
+          for (const label of ready) if (!missing.includes(label.order_id)) label.file = merge
         }
       } finally {
         // Also without a file: the labels are bought.
@@ -193,6 +197,11 @@ export function orderCommands(program: Command): void {
         ])
       }
       bought.throwIfFailed()
+      if (missing.length > 0) {
+        throw new CommandError(
+          `${plural(missing.length, 'label is', 'labels are')} bought, but not in ${merge}: run "cardstall labels buy ${missing.join(' ')}".`,
+        )
+      }
       const left = labels.filter(({ status }) => status === 'processing').length
       if (left > 0) {
         throw new CommandError(
@@ -205,13 +214,13 @@ export function orderCommands(program: Command): void {
 /** Labels that one request can merge. */
 const MAX_MERGED = 50
 
-async function mergedPdf(client: Cardstall, orders: number[]): Promise<Uint8Array> {
+async function mergedLabels(client: Cardstall, orders: number[]) {
   if (orders.length > MAX_MERGED) {
     throw new CommandError(
       `One PDF has at most ${MAX_MERGED} labels: they are bought, so fetch them in several runs.`,
     )
   }
-  return (await client.tools.labels.merge(orders)).pdf
+  return client.tools.labels.merge(orders)
 }
 
 async function save(url: string, directory: string, id: number): Promise<string> {
