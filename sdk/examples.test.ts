@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { cardItem, NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { buy, openShop } from '../server/test/fixtures/orders.ts'
+import { whenFileEnds } from '../server/test/when-file-ends.ts'
 
 const SDK = import.meta.dirname
 
@@ -79,6 +81,37 @@ it('every other example of the README works', async () => {
   const output = await run(program)
   expect(output).toMatch(/changed (order|listing) \d+/)
   expect(output).toContain(`done ${blocks.length - 1}`)
+})
+
+it('a program that follows changes as the README shows begins with all records, and misses nothing between two runs', async () => {
+  const list = async () => {
+    const { body } = await seller.post('/v1/listings', { payload: { items: [cardItem()] } })
+    return `listing ${body.results[0].listing.id}\n`
+  }
+  const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-sdk-'))
+  whenFileEnds(() => rm(folder, { recursive: true }))
+  const file = JSON.stringify(path.join(folder, 'cursor'))
+  /** Runs the program until it asks the feed for the nth time. */
+  const follow = (requests: number) =>
+    run(`
+      import { readFile, writeFile } from 'node:fs/promises'
+      import { Cardstall } from '@cardstall/sdk'
+      const { fetch } = globalThis
+      let requests = 0
+      globalThis.fetch = (url, options) => {
+        if (String(url).includes('wait=') && ++requests === ${requests}) process.exit()
+        return fetch(url, options)
+      }
+      const cardstall = new Cardstall()
+      const loadCursor = () => readFile(${file}, 'utf8').catch(() => undefined)
+      const saveCursor = (cursor) => writeFile(${file}, cursor)
+      const apply = async (kind, id) => console.log(kind, id)
+      ${blocks.find((block) => block.includes('tools.follow('))}
+    `)
+  const former = await list()
+  expect(await follow(1)).toContain(former)
+  const later = await list()
+  expect(await follow(2)).toBe(later)
 })
 
 it('the receiver of each framework accepts a genuine delivery, and refuses a changed one with 401', async () => {
