@@ -1423,8 +1423,12 @@ describe('orders', () => {
     const order = await sold()
     await ship(seller, order, { tracking_code: 'CODE' })
     await act(app, order, 'dispute')
-    expect(await succeed('disputes --state open')).toMatch(new RegExp(`^${order}\topen\t`, 'm'))
-    expect(await succeed(`disputes answer ${order} Sent.`)).toMatch(/^\d+\tanswered\t/)
+    const [dispute] = JSON.parse(await succeed('disputes --json'))
+    const row = `${order}\t${dispute.id}`
+    expect(await succeed('disputes --state open')).toContain(`${row}\topen\t`)
+    expect(await succeed(`disputes answer ${order} Sent. --dispute ${dispute.id}`)).toContain(
+      `${row}\tanswered\t`,
+    )
     const reviewed = await sold()
     await ship(seller, reviewed, { tracking_code: 'CODE' })
     await act(app, reviewed, 'receive')
@@ -1443,6 +1447,21 @@ describe('orders', () => {
     await succeed(`orders cancel ${id} --reason ${options} --yes`)
     const listing = JSON.parse(await succeed(`listings show ${listing_id} --json`))
     expect(listing.quantity).toBe(cardItem().quantity - 1 + restocked)
+  })
+
+  it('an answer that names its dispute does not go to a later dispute of the order', async () => {
+    const order = await sold()
+    await ship(seller, order, { tracking_code: 'CODE' })
+    await act(app, order, 'dispute')
+    const [read] = JSON.parse(await succeed('disputes --json'))
+    await act(app, order, 'resolve', { in_favour_of: 'seller' })
+    await act(app, order, 'dispute')
+    const { code, stderr } = await run(`disputes answer ${order} Sent. --dispute ${read.id}`)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('dispute')])
+    expect(JSON.parse(await succeed('disputes --json'))[0]).toMatchObject({
+      order_id: order,
+      state: 'open',
+    })
   })
 
   it('the pick list names what to pick, and is written as a page to print', async () => {

@@ -30,8 +30,8 @@ const EXAMPLES: Record<string, readonly string[]> = {
   statement: ['2026-03', '2026-03 --csv > march.csv'],
   'disputes list': ['--state open'],
   'disputes answer': [
-    '815 "It was sent on Monday."',
-    '815 "The parcel." --photo https://shop.example/parcel.jpg',
+    '815 "It was sent on Monday." --dispute 31',
+    '815 "The parcel." --dispute 31 --photo https://shop.example/parcel.jpg',
   ],
   'reviews list': ['--stars 1'],
   'reviews reply': ['92 "Thank you!"'],

@@ -26,6 +26,7 @@ const payoutColumns: Column<Payout>[] = [
 
 const disputeColumns: Column<Dispute>[] = [
   ['ORDER', ({ order_id }) => order_id],
+  ['DISPUTE', ({ id }) => id],
   ['STATE', ({ state }) => state],
   ['REASON', ({ reason }) => reason],
   ['ITEM', ({ item_name }) => item_name],
@@ -114,11 +115,21 @@ export function shopCommands(program: Command): void {
     .argument('<order>', 'id of the order', count)
     .argument('<message>', 'your answer, which the buyer gets by e-mail')
     .description('answer the dispute about an order, once')
+    .option('--dispute <id>', 'the dispute that you have read, not a later one', count)
     .option('--photo <url...>', 'https address of a photo')
     .action(
-      async (order: number, message: string, { photo }: { photo?: string[] }, command: Command) => {
+      async (
+        order: number,
+        message: string,
+        { dispute, photo }: { dispute?: number; photo?: string[] },
+        command: Command,
+      ) => {
         const { client, out } = await openSession(command)
-        const answer = { message, ...(photo && { photo_urls: photo }) }
+        const answer = {
+          message,
+          ...(dispute && { dispute_id: dispute }),
+          ...(photo && { photo_urls: photo }),
+        }
         out.records([await client.tools.disputes.answer(order, answer)], disputeColumns)
       },
     )
