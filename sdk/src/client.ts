@@ -15,10 +15,10 @@ import type { Account, CreateWebhookBody, WebhookEndpoint } from './types.ts'
 /** A client of the seller API, and of the tools API as `tools`. */
 export class Cardstall {
   readonly #send: Transport
-  readonly series: ReturnType<typeof catalog>['series']
-  readonly sets: ReturnType<typeof catalog>['sets']
-  readonly cards: ReturnType<typeof catalog>['cards']
-  readonly products: ReturnType<typeof catalog>['products']
+  declare readonly series: ReturnType<typeof catalog>['series']
+  declare readonly sets: ReturnType<typeof catalog>['sets']
+  declare readonly cards: ReturnType<typeof catalog>['cards']
+  declare readonly products: ReturnType<typeof catalog>['products']
   readonly listings: ReturnType<typeof listings>
   readonly orders: ReturnType<typeof orders>
   readonly webhooks: ReturnType<typeof webhooks>
@@ -27,11 +27,7 @@ export class Cardstall {
   /** @throws TypeError without a key and an address */
   constructor(options: ClientOptions = {}) {
     this.#send = openTransport(options)
-    const { series, sets, cards, products } = catalog(this.#send)
-    this.series = series
-    this.sets = sets
-    this.cards = cards
-    this.products = products
+    Object.assign(this, catalog(this.#send))
     this.listings = listings(this.#send)
     this.orders = orders(this.#send)
     this.webhooks = webhooks(this.#send)
