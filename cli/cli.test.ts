@@ -938,6 +938,18 @@ describe('listings', () => {
     expect((await shop.get('/v1/listings')).body.meta.total).toBe(2)
   })
 
+  it('an import says so if no shipping option of the shop is enabled, because nobody can order then', async () => {
+    const { key } = await app.seller()
+    await writeFile(file('unshippable.csv'), csvOf(101))
+    const options = { env: { CARDSTALL_KEY: key } }
+    const { code, stderr } = await run('listings import unshippable.csv --yes', options)
+    expect([code, stderr.match(/No shipping option/g)?.length]).toEqual([0, 1])
+    const json = await run('listings import unshippable.csv --yes --json', options)
+    expect(JSON.parse(json.stdout)).toMatchObject([
+      { created: 101, warnings: [expect.stringContaining('No shipping option')] },
+    ])
+  })
+
   it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {
     const rows = [`${CARD},XX,EN,1,1,taken`, ',NM,EN,1,1,', `${CARD},NM,EN,free,1,`]
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')
@@ -1194,7 +1206,7 @@ describe('listings', () => {
   })
 
   it('an import of an exported file lists what was on sale, and leaves out sold and hidden rows', async () => {
-    const [shop, other] = [await app.seller(), await app.seller()]
+    const [shop, other] = [await app.seller(), await openShop(app)]
     const [sold, hidden] = await list(shop, cardItem(), cardItem(), cardItem({ price: 8 }))
     await shop.patch(`/v1/listings/${sold}`, { payload: { quantity: 0 } })
     await shop.patch(`/v1/listings/${hidden}`, { payload: { status: 'hidden' } })

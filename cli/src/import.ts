@@ -107,14 +107,15 @@ export function importCommand(listings: Command): void {
         if (!options.yes) await agree(`List ${counted(valid.length)}?`)
         journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
       }
-      const failed = await list(session, journalFile, journal, rows, async (failed) => {
+      const warnings = new Set<string>()
+      const failed = await list(session, journalFile, journal, rows, warnings, async (failed) => {
         await writeFailed(options.failed, file, failed).catch((error: NodeJS.ErrnoException) => {
           throw new CommandError(
             `The rows are listed, but ${options.failed} cannot be written (${error.code}): run the same command again with another file, which lists nothing twice.`,
           )
         })
       })
-      finish(session, rows, failed, options)
+      finish(session, rows, failed, options, warnings)
     })
 }
 
@@ -138,10 +139,24 @@ async function finishDryRun(
   if (failed.length > 0) throw new CommandError(`${counted(failed.length)} cannot be listed.`)
 }
 
-function finish({ out }: Session, rows: Row[], failed: Failure[], options: ImportOptions): void {
+function finish(
+  { out }: Session,
+  rows: Row[],
+  failed: Failure[],
+  options: ImportOptions,
+  warnings = new Set<string>(),
+): void {
   const created = without(failed, rows).length
   out.records(
-    [{ ...countsJson(rows), created, failed: failed.length, failures: failuresJson(rows, failed) }],
+    [
+      {
+        ...countsJson(rows),
+        created,
+        failed: failed.length,
+        failures: failuresJson(rows, failed),
+        ...(warnings.size > 0 && { warnings: [...warnings] }),
+      },
+    ],
     [
       ['ROWS', ({ rows }) => rows],
       ['LISTED', ({ created }) => created],
@@ -287,12 +302,17 @@ export function showRows(
   if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
 }
 
-/** Lists the rows of the journal, and returns all that failed. */
+/**
+ * Lists the rows of the journal, and returns all that failed.
+ *
+ * @param warnings about the account, which it shows and adds
+ */
 function list(
   { client, out }: Session,
   path: string,
   journal: Journal,
   rows: Row[],
+  warnings: Set<string>,
   keep: (failed: Failure[]) => Promise<void>,
 ): Promise<Failure[]> {
   return sendBatches(path, journal, {
@@ -300,7 +320,11 @@ function list(
     itemOf: (row) => rows[row]!.item,
     send: async (batch, options) => {
       const items = batch.map((row) => rows[row]!.item as unknown as OwnListingItem)
-      const { results } = await client.tools.listings.create(items, options)
+      const { results, warnings: texts = [] } = await client.tools.listings.create(items, options)
+      for (const text of texts) {
+        if (!warnings.has(text)) out.note(text)
+        warnings.add(text)
+      }
       return results.flatMap((result) =>
         result.status === 'failed' ? failureOf(batch[result.index]!, result) : [],
       )

@@ -10,8 +10,14 @@ import type {
 
 export type BulkResult = BulkCreateResult['results'][number]
 
-/** The numbers so far; `total` only if the items are an array. */
-export type Progress = { sent: number; created: number; failed: number; total?: number }
+/** The numbers so far; `total` only if the items are an array. `warnings` is about the account, as in a bulk create. */
+export type Progress = {
+  sent: number
+  created: number
+  failed: number
+  total?: number
+  warnings?: string[] | undefined
+}
 
 /** A change since the bookmark; `next()` is the bookmark of the next call, valid after the last record. */
 export type ListingChanges = AsyncIterable<Listing> & { next(): string }
@@ -52,6 +58,7 @@ export const listings = (send: Transport) => ({
       progress.sent += batch.length
       progress.created += body.created
       progress.failed += body.failed
+      progress.warnings = body.warnings
       onProgress?.({ ...progress })
       const isLast = batch.length < MAX_ITEMS || progress.sent === progress.total
       if (!isLast) await limitLeft(headers, options.signal)

@@ -210,6 +210,16 @@ describe('the client', () => {
     expect(progress.at(-1)).toEqual({ sent: 205, created: 204, failed: 1, total: 205 })
   })
 
+  it('the progress of createAll has the warnings about the account, such as one without a shipping option', async () => {
+    const { key } = await app.seller()
+    const progress: object[] = []
+    const options = { onProgress: (now: object) => progress.push(now) }
+    for await (const _ of new Cardstall({ key, baseUrl }).listings.createAll([card()], options));
+    expect(progress).toMatchObject([
+      { created: 1, warnings: [expect.stringContaining('No shipping option')] },
+    ])
+  })
+
   it('the same createAll with the same key lists nothing twice, even if the first was interrupted', async () => {
     const items = Array.from({ length: 150 }, () => card())
     const before = (await client.listings.list()).meta.total

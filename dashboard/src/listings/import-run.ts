@@ -33,6 +33,8 @@ export type Run = {
   waitingS: number
   /** Why it has stopped. */
   error?: string
+  /** Problems of the account, such as that nobody can order from it. */
+  warnings?: string[]
 }
 
 let run: Run | undefined
@@ -202,6 +204,7 @@ async function sendNext(
     if (error instanceof UnknownOutcomeError) return undefined
     throw error
   })
+  if (answer) update(id, { warnings: answer.warnings ?? [] })
   const failed = answer
     ? answer.results.flatMap((result) =>
         result.status === 'failed'

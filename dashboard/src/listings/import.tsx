@@ -373,7 +373,7 @@ function RowList({
 }
 
 function Running({ run, accountId }: { run: Run; accountId: number }) {
-  const { file, chunks, progress, state, waitingS, error } = run
+  const { file, chunks, progress, state, waitingS, error, warnings = [] } = run
   const sent = chunks.slice(0, progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
   const failed = [...file.refused, ...progress.failed].sort((a, b) => a.position - b.position)
   return (
@@ -391,7 +391,7 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
         {failed.length > 0 && `, ${plural(failed.length, 'row')} failed`}.
         {waitingS > 0 && ` Waiting ${waitingS} s, because the limit of writes is used up.`}
       </p>
-      <FormErrors messages={error ? [error] : []} />
+      <FormErrors messages={[...(error ? [error] : []), ...warnings]} />
       {failed.length > 0 && (
         <>
           <ul className="import-rows">

@@ -1033,6 +1033,16 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     )
   })
 
+  it('an import says so if no shipping option of the shop is enabled, because nobody can order then', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await chooseFile(page, 'card,condition,language,price,quantity\nsv3-125,NM,EN,1,1')
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByText('1 row listed.').waitFor()
+    await page.getByText('No shipping option of this account is enabled').waitFor()
+  })
+
   it('an import leaves out the listings that were sold or hidden when they were exported, and counts them', async () => {
     const { seller, member } = await openShop()
     const ids = await list(seller, cardItem(), cardItem(), cardItem())
