@@ -114,7 +114,7 @@ it('a program that follows changes as the README shows begins with all records, 
   expect(await follow(2)).toBe(later)
 })
 
-it('the receiver of each framework accepts a genuine delivery, and refuses a changed one with 401', async () => {
+it('the receiver of each framework accepts a genuine delivery, refuses a changed one and a missing secret with 401, and prints why', async () => {
   const output = await run(`
     import { once } from 'node:events'
     import fastify from 'fastify'
@@ -125,7 +125,9 @@ it('the receiver of each framework accepts a genuine delivery, and refuses a cha
     import { server } from './examples/node-http.ts'
     import worker from './examples/workers.ts'
     console.log = () => {}
-    const WEBHOOK_SECRET = process.env.WEBHOOK_SECRET = 'svc_whsec_example'
+    const errors = new Set()
+    console.error = ({ message }) => errors.add(message)
+    let WEBHOOK_SECRET = process.env.WEBHOOK_SECRET = 'svc_whsec_example'
     const app = fastify()
     await app.register(webhooks)
     const fastifyUrl = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -149,13 +151,27 @@ it('the receiver of each framework accepts a genuine delivery, and refuses a cha
     const headers = { 'content-type': 'application/json', ...(await sign(body, WEBHOOK_SECRET)) }
     const statuses = {}
     for (const [name, receiver] of Object.entries(receivers)) {
-      const send = (text) =>
-        receiver(new Request('http://receiver.example/hook', { method: 'POST', headers, body: text }))
-      statuses[name] = [(await send(body)).status, (await send(body + ' ')).status]
+      const send = async (text) => {
+        const request = { method: 'POST', headers, body: text }
+        return (await receiver(new Request('http://receiver.example/hook', request))).status
+      }
+      statuses[name] = [await send(body), await send(body + ' ')]
+      WEBHOOK_SECRET = undefined
+      delete process.env.WEBHOOK_SECRET
+      statuses[name].push(await send(body), ...errors)
+      errors.clear()
+      WEBHOOK_SECRET = process.env.WEBHOOK_SECRET = 'svc_whsec_example'
     }
     process.stdout.write(JSON.stringify(statuses))
     process.exit()
   `)
-  const expected = ['node', 'fastify', 'next', 'hono', 'workers'].map((name) => [name, [204, 401]])
+  const outcome = [
+    204,
+    401,
+    401,
+    'The signature does not match the body.',
+    'The secret is missing: is its variable set?',
+  ]
+  const expected = ['node', 'fastify', 'next', 'hono', 'workers'].map((name) => [name, outcome])
   expect(JSON.parse(output)).toEqual(Object.fromEntries(expected))
 })

@@ -17,6 +17,8 @@ export async function webhooks(app: FastifyInstance) {
       console.log(event.event, event.delivery_id)
       return reply.code(204).send()
     } catch (error) {
+      // Not 2xx, so the service retries. Only this line says why, such as a missing secret.
+      console.error(error)
       return reply.code(error instanceof SignatureError ? 401 : 500).send()
     }
   })

@@ -15,6 +15,8 @@ export async function receive(c: Context): Promise<Response> {
     console.log(event.event, event.delivery_id)
     return c.body(null, 204)
   } catch (error) {
+    // Not 2xx, so the service retries. Only this line says why, such as a missing secret.
+    console.error(error)
     return c.body(null, error instanceof SignatureError ? 401 : 500)
   }
 }

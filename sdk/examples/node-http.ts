@@ -10,6 +10,8 @@ export const server = createServer(async (request, response) => {
     console.log(event.event, event.delivery_id)
     response.writeHead(204).end()
   } catch (error) {
+    // Not 2xx, so the service retries. Only this line says why, such as a missing secret.
+    console.error(error)
     response.writeHead(error instanceof SignatureError ? 401 : 500).end()
   }
 })

@@ -9,6 +9,8 @@ export default {
       console.log(event.event, event.delivery_id)
       return new Response(null, { status: 204 })
     } catch (error) {
+      // Not 2xx, so the service retries. Only this line says why, such as a missing secret.
+      console.error(error)
       return new Response(null, { status: error instanceof SignatureError ? 401 : 500 })
     }
   },

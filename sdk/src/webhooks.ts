@@ -72,9 +72,9 @@ export async function verify(
     )
   }
   const signed = await signedBytes(timestamp, body)
-  for (const one of [secret].flat()) {
-    // Everybody knows the empty secret.
-    if (!one) continue
+  // Everybody knows the empty secret.
+  const secrets = [secret].flat().filter(Boolean)
+  for (const one of secrets) {
     const key = await keyOf(one, 'verify')
     for (const hash of hashes) {
       const bytes = Uint8Array.from(hash.match(/../g)!, (pair) => Number.parseInt(pair, 16))
@@ -83,7 +83,11 @@ export async function verify(
       }
     }
   }
-  throw new SignatureError('The signature does not match the body.')
+  throw new SignatureError(
+    secrets.length > 0
+      ? 'The signature does not match the body.'
+      : 'The secret is missing: is its variable set?',
+  )
 }
 
 /** The headers of a genuine delivery, for tests of a receiver. `timestamp` is in Unix seconds. */
