@@ -26,7 +26,7 @@ export const orderRoutes =
           operationId: 'listOrders',
           summary: 'List your orders',
           description:
-            'Returns one row for each listing sold, newest first. Rows with the same `slice_key` ship together to one buyer. The address is in `GET /orders/{order}`.',
+            'Returns one row for each listing sold, newest first. Rows with the same `slice_key` ship together to one buyer. The address is in `GET /orders/{order}`. To read only new orders, send as `since` the newest `created_at` that you have, minus 30 seconds, and drop the orders that you have: an order can appear 10 seconds after its `created_at`.',
           tags: ['Orders'],
           querystring: Type.Object({
             status: Type.Optional(OneOf(ORDER_STATUSES)),
