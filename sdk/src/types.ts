@@ -391,7 +391,7 @@ export interface ErrorBody {
      */
     message: string
     /**
-     * Messages by field name if the code is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
+     * Messages by field name if `type` is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
      */
     fields?: {
       [k: string]: unknown
@@ -1495,7 +1495,7 @@ export interface LabelResult {
      */
     message: string
     /**
-     * Messages by field name if the code is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
+     * Messages by field name if `type` is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
      */
     fields?: {
       [k: string]: unknown

@@ -141,7 +141,7 @@ export const ErrorObject = Type.Object({
       {
         additionalProperties: true,
         description:
-          'Messages by field name if the code is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.',
+          'Messages by field name if `type` is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.',
       },
     ),
   ),

@@ -90,7 +90,12 @@ export function webhookCommands(program: Command): void {
     .option('--endpoint <id>', 'only to this endpoint', count)
     .option('--from <time>', 'only events at or after this time')
     .option('--to <time>', 'only events at or before this time')
-    .option('--limit <n>', 'number of rows, at most 10,000: --to lists older ones', count, 30)
+    .option(
+      '--limit <n>',
+      'number of rows, at most 10,000: --to, 10 seconds after the last TIME, lists older ones and some again',
+      count,
+      30,
+    )
     .action(
       async (
         {
