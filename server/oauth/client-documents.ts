@@ -78,6 +78,14 @@ function readDocument(clientId: string, body: string): ClientMetadata {
   if (metadata.client_id !== clientId) {
     throw invalid('The document of the program names another client_id.')
   }
+  // The first one is the method that the program prefers. ChatGPT signs its requests where a server can check that.
+  const { token_endpoint_auth_method: method, token_endpoint_auth_methods_supported: methods } =
+    metadata
+  if (![method ?? 'none', methods].flat().includes('none')) {
+    throw invalid(
+      'Only public clients are accepted: the document of the program must name none as an authentication method.',
+    )
+  }
   return readMetadata(metadata)
 }
 

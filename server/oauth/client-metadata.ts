@@ -12,12 +12,11 @@ const MAX_REDIRECT_URIS = 10
  * itself tells whether a program runs on a computer. Redirect URIs that can't be used are ignored if there are others: a
  * program may list those of all its versions.
  *
- * @throws OAuthError for a client that authenticates itself, and without a redirect URI that can be used
+ * @throws OAuthError for a client with a secret, and without a redirect URI that can be used
  */
 export function readMetadata(metadata: Record<string, unknown>): ClientMetadata {
-  const method = metadata.token_endpoint_auth_method ?? 'none'
-  if (method !== 'none' || 'client_secret' in metadata) {
-    throw invalid('Only public clients are accepted: token_endpoint_auth_method must be none.')
+  if ('client_secret' in metadata) {
+    throw invalid('Only public clients are accepted: they have no client_secret.')
   }
   requireListed(metadata, 'grant_types', 'authorization_code')
   requireListed(metadata, 'response_types', 'code')

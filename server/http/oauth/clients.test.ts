@@ -96,6 +96,73 @@ it.skipIf(!certificate)(
   },
 )
 
+/** Documents of well-known programs, as they publish them, and an address that each one goes back to. */
+const PUBLISHED: [object, string][] = [
+  [
+    {
+      client_name: 'ChatGPT',
+      client_uri: 'https://chatgpt.com/',
+      redirect_uris: ['https://chatgpt.com/connector_platform_oauth_redirect'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      token_endpoint_auth_signing_alg: 'RS256',
+      jwks_uri: 'https://chatgpt.com/oauth/jwks.json',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    },
+    'https://chatgpt.com/connector_platform_oauth_redirect',
+  ],
+  [
+    {
+      client_name: 'Claude',
+      redirect_uris: ['https://claude.ai/api/mcp/auth_callback'],
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    },
+    'https://claude.ai/api/mcp/auth_callback',
+  ],
+  [
+    {
+      client_name: 'Claude Code',
+      redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    },
+    'http://localhost:3118/callback',
+  ],
+  [
+    {
+      client_name: 'Visual Studio Code',
+      redirect_uris: ['http://127.0.0.1:33418/', 'https://vscode.dev/redirect'],
+      token_endpoint_auth_method: 'none',
+      application_type: 'native',
+      grant_types: [
+        'authorization_code',
+        'refresh_token',
+        'urn:ietf:params:oauth:grant-type:device_code',
+      ],
+      response_types: ['code'],
+    },
+    'http://127.0.0.1:33418/',
+  ],
+]
+
+it.skipIf(!certificate).each(PUBLISHED)(
+  'a program signs in with the document $client_name, also if it prefers to sign its requests',
+  async (document, redirectUri) => {
+    const member = await app.member()
+    const clientId = publish(document)
+    const code = await allow(member, clientId, SCOPES, { redirect_uri: redirectUri })
+    const signed = {
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: 'a.b.c',
+    }
+    expect((await exchange(app, clientId, code, signed)).status).toBe(200)
+  },
+)
+
 it.skipIf(!certificate)(
   'a client’s document is cached while its headers allow it, and a failure is cached as well',
   async () => {
@@ -114,6 +181,14 @@ const HOSTILE: [string, () => string][] = [
   ['has a secret', () => publish({ client_secret: 'x' })],
   ['uses a secret', () => publish({ token_endpoint_auth_method: 'client_secret_basic' })],
   ['uses a key', () => publish({ token_endpoint_auth_method: 'private_key_jwt' })],
+  [
+    'uses keys only',
+    () =>
+      publish({
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_methods_supported: ['private_key_jwt', 'tls_client_auth'],
+      }),
+  ],
   ['uses another grant', () => publish({ grant_types: ['password'] })],
   ['wants another response', () => publish({ response_types: ['token'] })],
   ['has no addresses', () => publish({ redirect_uris: [] })],
@@ -280,12 +355,13 @@ it('consent warns about a program that only runs on a computer, and shows no hid
   expect((await member.get(await openStep(member, web))).text).not.toContain('on your computer')
 })
 
-it('a client with a secret can’t be registered, and the scope of a registration doesn’t limit it', async () => {
-  const payload = {
-    redirect_uris: [REDIRECT_URI],
-    token_endpoint_auth_method: 'client_secret_post',
-  }
-  const refused = await app.anyone.post('/oauth/register', { payload })
+it('a registered client is public whatever it asks for, brings no secret, and isn’t limited by the scope of its registration', async () => {
+  const registration = (more: object) =>
+    app.anyone.post('/oauth/register', { payload: { redirect_uris: [REDIRECT_URI], ...more } })
+  const { status, body } = await registration({ token_endpoint_auth_method: 'client_secret_post' })
+  expect([status, body.token_endpoint_auth_method]).toEqual([201, 'none'])
+  expect(body).not.toHaveProperty('client_secret')
+  const refused = await registration({ client_secret: 'x' })
   expect(errorOf(refused)).toEqual([400, 'invalid_client_metadata'])
   const member = await app.member()
   const clientId = await register(app, { scope: 'catalog:read unknown:scope' })
