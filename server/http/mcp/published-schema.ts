@@ -4,6 +4,9 @@ import { components } from '../schema.ts'
 /** Keywords that only our own validator knows, and those that a model has no use for. */
 const LEFT_OUT = new Set(['storable', 'singleLine', 'publicUrl', 'clamped', '$id', 'examples'])
 
+/** Only ids and pages have upper limits from here on, and no caller meets them. */
+const NO_LIMIT = 1_000_000_000
+
 /** Levels of objects in a result that its published outline shows. */
 const OUTLINE_DEPTH = 2
 
@@ -48,6 +51,7 @@ function written(schema: Schema, leftOut: Set<string>): Schema {
   return Object.fromEntries(
     Object.entries(schema)
       .filter(([keyword, value]) => value !== undefined && !leftOut.has(keyword))
+      .filter(([keyword, value]) => keyword !== 'maximum' || Number(value) < NO_LIMIT)
       .map(([keyword, value]) =>
         keyword === 'properties'
           ? [keyword, writtenProperties(value as Record<string, Schema>, leftOut)]
@@ -65,13 +69,14 @@ const writtenProperties = (properties: Record<string, Schema>, leftOut: Set<stri
 
 /** Removes the contents of objects and lists below a depth. */
 function cut(schema: Schema, depth: number): Schema {
-  const { properties, items, type } = schema as {
+  const { properties, patternProperties, items, type } = schema as {
     properties?: Record<string, Schema>
+    patternProperties?: unknown
     items?: Schema
     type?: unknown
   }
+  if (depth === 0 && (properties ?? patternProperties)) return { type: type ?? 'object' }
   if (properties) {
-    if (depth === 0) return { type: type ?? 'object' }
     const entries = Object.entries(properties).map(([name, inner]) => [name, cut(inner, depth - 1)])
     return { type, properties: Object.fromEntries(entries) }
   }
