@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto'
 import Type, { type Static, type TSchema } from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { centsFromEuros, eurosFromCents } from '../../cents.ts'
+import { eurosFromCents } from '../../cents.ts'
+import { inTransaction } from '../../database/in-transaction.ts'
 import { LANGUAGES, LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
+import { changeListings } from '../../listings/change-listings.ts'
 import { payoutMissing } from '../../listings/create-listings.ts'
 import { MAX_QUANTITY } from '../../listings/listing.ts'
-import { changeListing, listListings } from '../../listings/listings.ts'
+import { findListing, listListings } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
 import { IgnoredFields, knownFields } from '../known-fields.ts'
@@ -16,6 +18,7 @@ import { Data, Nullable, OneOf, Text } from '../schema.ts'
 import { BulkCreate, isAccepted, MAX_ITEMS, NO_SHIPPING } from '../shapes/bulk-create.ts'
 import { itemOf } from '../shapes/catalog-item.ts'
 import { ListingPatch, ListingSchema, listingFields, listingJson } from '../shapes/listing.ts'
+import { readListingChange } from '../shapes/listing-batch.ts'
 import { cardFields, gradedFields, itemFields } from '../shapes/listing-item.ts'
 import { readItem } from '../shapes/read-item.ts'
 import { IdInput, PageOf, pageInput, pageOf } from './fields.ts'
@@ -242,7 +245,7 @@ const changeTool = tool({
   name: 'change_listing',
   title: 'Change a listing',
   description:
-    'Changes price, stock, status or description of a listing. Send only what changes. A hidden listing keeps its stock and is not on sale.',
+    'Changes price, stock, status or description of a listing. Send only what changes. A hidden listing keeps its stock and is not on sale. If a call fails, read the listing before you repeat it.',
   scope: 'listings:write',
   input: {
     ...listingInput,
@@ -250,8 +253,14 @@ const changeTool = tool({
     quantity: Type.Optional(
       shortly(
         ListingPatch.properties.quantity,
-        'Stock. 0 means sold out, more puts it back on sale. If a call fails, read the listing first',
+        'Whole stock, counted now: units sold since you read it would be on sale again. 0 means sold out',
       ),
+    ),
+    quantity_delta: Type.Optional(
+      Type.Integer({
+        description:
+          'Units to add to the stock, or to take from it. Use it unless the seller has counted the stock',
+      }),
     ),
     status: Type.Optional(
       shortly(
@@ -262,14 +271,15 @@ const changeTool = tool({
     description: Type.Optional(shortly(ListingPatch.properties.description, 'null removes it')),
   },
   output: Data(ListingSchema, 'The listing after the change'),
-  // A repeated quantity would put units that were sold meanwhile on sale again.
+  // A repeated quantity_delta counts twice. A repeated quantity puts units that were sold meanwhile on sale again.
   effect: { destructive: true, idempotent: false },
-  async run(ctx, { listing: id, price, quantity, status, description }, { account }: SellerCall) {
-    const listing = await changeListing(ctx, account.id, id, {
-      priceCents: price === undefined ? undefined : centsFromEuros(price),
-      quantity,
-      status,
-      description,
+  async run(ctx: Service, { listing: id, ...fields }, { account }: SellerCall) {
+    const change = readListingChange({ ...fields, id })
+    if ('errors' in change) throw validationError(change.errors)
+    const listing = await inTransaction(ctx, async (tx) => {
+      const [outcome] = await changeListings(tx, account.id, [change])
+      if ('error' in outcome!) throw outcome.error
+      return findListing(tx, account.id, id)
     })
     return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
   },

@@ -326,6 +326,21 @@ describe('tools and their API calls', () => {
     expect(gone.object).toEqual((await seller.delete(`/v1/listings/${id}`)).body)
   })
 
+  it('change_listing adds units to the stock that sales have left, or takes them', async () => {
+    const [listing] = (await list(seller, cardItem({ quantity: 3 }))) as [number]
+    const change = async (changes: object) =>
+      (await call('change_listing', { listing, ...changes })).object
+    await buy(app, [[listing, 1]])
+    const more = await change({ quantity_delta: 2, price: 4 })
+    expect(more.data).toMatchObject({ quantity: 4, price: 4 })
+    expect(more.data).toEqual((await get('/v1/listings')).data[0])
+    expect((await change({ quantity_delta: -4 })).data).toMatchObject({ status: 'sold' })
+    for (const refused of [{ quantity_delta: -1 }, { quantity_delta: 1, quantity: 1 }]) {
+      expect((await change(refused)).error.fields).toHaveProperty('quantity_delta')
+    }
+    await call('delete_listing', { listing })
+  })
+
   it('after an unknown outcome, a tool says to read the record before a repetition, unless it is announced as idempotent', async () => {
     const { body } = await send(app, '/mcp/seller', 'tools/list', {}, { token })
     const idempotent = body.result.tools.filter(
