@@ -18,8 +18,8 @@ export function isRedirectUri(text: string): boolean {
   return LOOPBACK.test(text) || PRIVATE_SCHEME.test(text)
 }
 
-/** Whether the address is on the computer of the browser, where any program could receive the code. */
-export const isLoopback = (uri: string) => LOOPBACK.test(uri)
+/** Whether the code stays on the computer of the browser. Any program there can open a port or claim a private scheme. */
+export const isLocal = (uri: string) => !uri.startsWith('https:')
 
 /** Whether a requested address is a registered one. Programs on a computer can't choose their port in advance. */
 export function isRegistered(registered: readonly string[], requested: string): boolean {

@@ -23,8 +23,6 @@ export type AuthorizationRequest = {
   documentHost: string | null
   /** The host that the browser goes back to. */
   host: string
-  /** Whether the client can only be reached on the member's own computer. */
-  isLocal: boolean
   redirectUri: string
   state: string | null
   codeChallenge: string

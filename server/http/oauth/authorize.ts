@@ -3,7 +3,7 @@ import { ApiError, badRequest, notFound } from '../../errors.ts'
 import { clientDocuments } from '../../oauth/client-documents.ts'
 import { type Client, findClient } from '../../oauth/clients.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
-import { hostOf, isLoopback, isRegistered, withParameters } from '../../oauth/redirect-uri.ts'
+import { hostOf, isLocal, isRegistered, withParameters } from '../../oauth/redirect-uri.ts'
 import { requireScopes, requireToolServer } from '../../oauth/resources.ts'
 import { type AuthorizationRequest, createStep, decideStep, findStep } from '../../oauth/steps.ts'
 import type { Service } from '../../service.ts'
@@ -147,7 +147,6 @@ function checkRequest(
     clientName: client.name,
     documentHost: client.documentHost,
     host: hostOf(redirectUri),
-    isLocal: client.redirectUris.every(isLoopback),
     redirectUri,
     state: stateOf(parameters),
     codeChallenge,
@@ -194,7 +193,7 @@ const sendError = (
 function sendConsent(
   request: FastifyRequest,
   reply: FastifyReply,
-  { clientName, documentHost, host, isLocal, scopes }: AuthorizationRequest,
+  { clientName, documentHost, host, redirectUri, scopes }: AuthorizationRequest,
   shop: Awaited<ReturnType<typeof shopOf>>,
   rejected?: Rejected,
 ) {
@@ -208,7 +207,7 @@ function sendConsent(
 <p>Your browser then goes back to <strong>${host}</strong>.</p>
 ${documentHost !== null && html`<p>The program is published by <strong>${documentHost}</strong>.</p>`}
 ${documentHost === null && html`<p class="hint">The program chose its name itself.</p>`}
-${isLocal && html`<p class="problem">It runs on your computer, where any program can use this name. Allow it only if you have just started it yourself.</p>`}
+${isLocal(redirectUri) && html`<p class="problem">It runs on your computer, where any program can use this name. Allow it only if you have just started it yourself.</p>`}
 <form method="post" action="${rootOf(request)}/oauth/step/${uidOf(request)}">
 ${
   refusal === undefined

@@ -343,7 +343,7 @@ it('a registered address is compared exactly, except for the port of a loopback 
   }
 })
 
-it('consent warns about a program that only runs on a computer, and shows no hidden characters', async () => {
+it('consent warns if the code goes to a program on a computer, whatever else it registered, and shows no hidden characters', async () => {
   const member = await app.member()
   const name = '<b>Claude\u202e\u0007\u200b'
   const local = await register(app, { client_name: name, redirect_uris: ['http://localhost/cb'] })
@@ -351,8 +351,16 @@ it('consent warns about a program that only runs on a computer, and shows no hid
   const { text } = await member.get(step)
   expect(text).toContain('It runs on your computer')
   expect(text).toContain('Allow &lt;b&gt;Claude?')
-  const web = await register(app, { redirect_uris: ['http://localhost/cb', REDIRECT_URI] })
-  expect((await member.get(await openStep(member, web))).text).not.toContain('on your computer')
+  const several = await register(app, {
+    redirect_uris: ['http://localhost/cb', 'com.example.program:/cb', REDIRECT_URI],
+  })
+  const warns = async (redirect_uri: string) => {
+    const { text } = await member.get(await openStep(member, several, { redirect_uri }))
+    return text.includes('on your computer')
+  }
+  expect(await warns('http://localhost:4321/cb')).toBe(true)
+  expect(await warns('com.example.program:/cb')).toBe(true)
+  expect(await warns(REDIRECT_URI)).toBe(false)
 })
 
 it('a registered client is public whatever it asks for, brings no secret, and isn’t limited by the scope of its registration', async () => {
