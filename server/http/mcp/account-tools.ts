@@ -16,7 +16,7 @@ const getAccount = tool({
   name: 'get_account',
   title: 'Read the shop',
   description:
-    'Reads the seller’s shop: name, tier, the scopes granted to this program, and whether the shop can list and sell now. `warnings` says what the seller has to do first.',
+    'Reads the shop: name, tier, the scopes of this program, and whether the shop can list and sell now. `warnings` says what the seller has to do first.',
   scope: null,
   input: {},
   output: Type.Object({
@@ -47,7 +47,7 @@ const listWebhooks = tool({
   name: 'list_webhooks',
   title: 'List webhook endpoints',
   description:
-    'Lists the shop’s webhook endpoints with their failures. Endpoints are created in the dashboard, because their secret must not pass through a conversation.',
+    'Lists the shop’s webhook endpoints with their failures. Only the dashboard creates them, because their secret must not pass through a conversation.',
   scope: 'webhooks:manage',
   input: {},
   output: Type.Object({

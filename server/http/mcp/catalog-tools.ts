@@ -58,7 +58,7 @@ const searchCards = tool({
   name: 'search_cards',
   title: 'Search cards',
   description:
-    'Finds Pokemon cards by name, number, set and rarity, best match first: "charizard 4", "brs 18", "base set charizard". Typing errors are tolerated. Use the id of a result in other tools.',
+    'Finds Pokemon cards by name, number, set and rarity, best match first, despite typing errors: "charizard 4", "brs 18". Use the id of a result in other tools.',
   scope: 'catalog:read',
   input: {
     q: Type.Optional(Text({ maxLength: 100, description: 'Words to search for' })),
@@ -80,7 +80,7 @@ const getCard = tool({
   name: 'get_card',
   title: 'Read a card',
   description:
-    'Reads a card with its set and images. If a friendly id means several cards, the error lists them: use the id of one, or narrow it with language and region.',
+    'Reads a card with its set and images. If a friendly id means several cards, the error lists them.',
   scope: 'catalog:read',
   input: { card: cardInput, language: languageInput, region: regionInput },
   output: Data(CardSchema, 'The card'),
@@ -104,7 +104,7 @@ const searchProducts = tool({
   name: 'search_products',
   title: 'Search sealed products',
   description:
-    'Finds sealed products (booster boxes, tins and so on) by name, set or category, best match first. Use the slug of a result in other tools.',
+    'Finds sealed products (booster boxes, tins) by name, set or category, best match first. Use the slug of a result in other tools.',
   scope: 'catalog:read',
   input: {
     q: Type.Optional(Text({ maxLength: 100, description: 'Words to search for' })),
@@ -130,7 +130,7 @@ const listOffers = tool({
   name: 'list_offers',
   title: 'List offers',
   description:
-    'Lists what sellers ask for a card or a sealed product now, cheapest first, in euros. Use it to choose a price. `total` and `lowest_price` are of the offers that match among the 10,000 cheapest.',
+    'Lists what sellers ask for a card or a sealed product now, cheapest first, in euros. `total` and `lowest_price` are of the offers that match among the 10,000 cheapest.',
   scope: 'catalog:read',
   input: {
     card: Type.Optional(cardInput),

@@ -41,7 +41,7 @@ const listTool = tool({
     card: Type.Optional(Text({ maxLength: 100, description: 'Only of this card' })),
     product: Type.Optional(Text({ maxLength: 150, description: 'Only of this product' })),
     updated_since: Type.Optional(
-      Text({ description: 'Only changed at or after this ISO 8601 time' }),
+      Text({ description: 'Only changed at or after this ISO 8601 time, UTC without an offset' }),
     ),
     ...pageInput,
   },
@@ -94,7 +94,7 @@ const createTool = tool({
   name: 'create_listings',
   title: 'List cards for sale',
   description:
-    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. Show the preview to the seller, and call again without it and with an `idempotency_key` after the seller agrees. Items succeed or fail one by one, so check each `status`. If the call itself fails, repeat it with the same key within 24 hours: nothing is listed twice.',
+    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. After the seller has agreed to that, call again without it and with an `idempotency_key`. Items succeed or fail one by one, so check each `status`. If the call itself fails, repeat it with the same key within 24 hours: nothing is listed twice.',
   scope: 'listings:write',
   input: {
     items: Type.Unsafe<unknown[]>({
@@ -245,7 +245,7 @@ const changeTool = tool({
   name: 'change_listing',
   title: 'Change a listing',
   description:
-    'Changes price, stock, status or description of a listing. Send only what changes. A hidden listing keeps its stock and is not on sale. If a call fails, read the listing before you repeat it.',
+    'Changes price, stock, status or description of a listing. Send only what changes. A hidden listing keeps its stock. If a call fails, read the listing before you repeat it.',
   scope: 'listings:write',
   input: {
     ...listingInput,

@@ -26,11 +26,15 @@ const listTool = tool({
   name: 'list_orders',
   title: 'List orders',
   description:
-    'Lists the shop’s sales, newest first: one row per listing sold. Rows with the same `slice_key` go to one buyer in one parcel. Status pending means paid and waiting to be shipped. Empty fields are left out.',
+    'Lists the shop’s sales, newest first: one row per listing sold. Rows with one `slice_key` go to one buyer in one parcel. Status pending is paid, but not shipped. `price` is per unit. `seller_net` is after `seller_fee`, which includes `commission`, and without shipping; a cancellation or refund doesn’t change it: list_payouts has what is paid. Empty fields are left out.',
   scope: 'orders:read',
   input: {
     status: Type.Optional(OneOf(ORDER_STATUSES, { description: 'Default all' })),
-    since: Type.Optional(Text({ description: 'Created at or after this ISO 8601 date or time' })),
+    since: Type.Optional(
+      Text({
+        description: 'Created at or after this ISO 8601 date or time, UTC without an offset',
+      }),
+    ),
     ...pageInput,
   },
   output: PageOf(OrderSchema),
@@ -80,7 +84,7 @@ const getTool = tool({
   name: 'get_order',
   title: 'Read an order',
   description:
-    'Reads the whole parcel that a row belongs to: rows, totals, shipping and label. Ask for the address only if it is needed to ship.',
+    'Reads the whole parcel that a row belongs to: rows, totals, shipping and label. `totals.seller_net` includes shipping that is paid to the seller, and is before cancellations and refunds. Ask for the address only if it is needed to ship.',
   scope: 'orders:read',
   input: {
     ...orderInput,
@@ -133,19 +137,21 @@ const salesTool = tool({
   },
 })
 
-const { label_url: labelUrl, ...otherLabelFields } = labelFields
+// A model would take `shipped_lines` for rows that are shipped now, as in `ship_order`.
+const { label_url: labelUrl, shipped_lines: _, ...otherLabelFields } = labelFields
 
 const labelTool = tool({
   name: 'buy_label',
   title: 'Buy a shipping label',
   description:
-    'Buys the shipping label of a parcel and returns a link to its PDF. This costs money: ask the seller first. Repeated calls never buy a second label; they return a new link.',
+    'Buys the shipping label of a parcel and returns a link to its PDF. This costs money: ask the seller first. Repeated calls never buy a second label; they return a new link. It doesn’t mark the parcel as shipped: ship_order does.',
   scope: 'orders:write',
   input: orderInput,
   output: Type.Object({ ...otherLabelFields, label_url: labelUrl }),
   effect: { destructive: false, idempotent: true, reachesOutside: true },
   async run(ctx, { order: orderId }, { account }: SellerCall) {
-    return labelFieldsJson(await buyLabel(ctx, { account, orderId }))
+    const { shipped_lines, ...label } = labelFieldsJson(await buyLabel(ctx, { account, orderId }))
+    return label
   },
   linkOf: ({ label_url: uri }) =>
     uri === null
@@ -169,8 +175,7 @@ const shipTool = tool({
     tracking_code: Type.Optional(
       Text({
         maxLength: 100,
-        description:
-          'Required for the seller’s own tracked shipping; refused for untracked shipping and bought labels',
+        description: 'Required for the seller’s own tracked shipping, refused otherwise',
       }),
     ),
   },
@@ -215,7 +220,10 @@ const answerTool = tool({
     order: IdInput('Id of the disputed order row'),
     dispute_id: Type.Optional(IdInput('Id of the dispute, from list_disputes')),
     message: { ...message, description: 'Text for the buyer' },
-    photo_urls: photoUrls,
+    photo_urls: Type.Optional({
+      ...photoUrls,
+      description: 'Public URLs of photos, kept as links',
+    }),
   },
   output: Data(DisputeSchema, 'The dispute with the answer'),
   effect: { destructive: true, idempotent: false },

@@ -393,11 +393,12 @@ describe('tools and their API calls', () => {
     await seller.delete(`/v1/listings/${listing}`)
   })
 
-  it('buy_label buys one label, and links to the PDF that the API links to', async () => {
+  it('buy_label buys one label, links to the PDF that the API links to, and counts no shipped rows, because it ships none', async () => {
     const { object, content } = await call('buy_label', { order: labelled })
     const { body } = await seller.post(`/v1/orders/${labelled}/label`)
-    const { order, label_url, expires_at, ...label } = body.data
+    const { order, label_url, expires_at, shipped_lines, ...label } = body.data
     expect(object).toMatchObject(label)
+    expect(object).not.toHaveProperty('shipped_lines')
     expect(content[1]).toMatchObject({ type: 'resource_link', uri: object.label_url })
     const pdf = await app.app.inject(
       new URL(object.label_url).pathname + new URL(object.label_url).search,
@@ -502,6 +503,24 @@ describe('the size of results', () => {
     }
     expect(undescribed).toEqual([])
     expect(text).not.toMatch(/storable|singleLine|"\$ref"|x-items|"maximum":\d{10}|patternProp/)
+  })
+
+  it('the descriptions say what the names of amounts, times and counts leave open', async () => {
+    const { body } = await send(app, '/mcp/seller', 'tools/list', {}, { token })
+    const listed = new Map<string, Body>(body.result.tools.map((each: Body) => [each.name, each]))
+    for (const [name, sentence] of [
+      ['list_orders', '`price` is per unit'],
+      ['list_orders', 'list_payouts has what is paid'],
+      ['get_order', 'before cancellations and refunds'],
+      ['buy_label', 'ship_order does'],
+    ] as const) {
+      expect(listed.get(name).description).toContain(sentence)
+    }
+    const times = [
+      listed.get('list_orders').inputSchema.properties.since,
+      listed.get('list_listings').inputSchema.properties.updated_since,
+    ]
+    for (const { description } of times) expect(description).toContain('UTC without an offset')
   })
 
   it('a result that would be larger than 64 KB shrinks, and says how to go on or that it was cut', async () => {
