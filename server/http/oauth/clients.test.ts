@@ -10,6 +10,7 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { DatabaseUnavailable } from '../../database/unavailable.ts'
 import { SCOPES, type Scope } from '../../keys/scopes.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { selfSigned } from '../../test/certificate.ts'
@@ -445,7 +446,7 @@ it.skipIf(!certificate).each([
   ['2025-11-25', 'document'],
   ['2025-11-25', 'registration'],
 ])(
-  'the official client with revision %s signs in with a %s, refreshes, and asks again',
+  'the official client with revision %s signs in with a %s, refreshes after an outage, and asks again',
   async (revision, kind) => {
     const member = await app.member()
     const program = new Program(kind === 'document' ? publish() : undefined)
@@ -476,6 +477,17 @@ it.skipIf(!certificate).each([
     await app.ctx.db`
     update oauth_tokens set expires_at = clock_timestamp() where kind = 'access'
   `
+    program.asked = undefined
+    const { limiter } = app.ctx
+    app.ctx.limiter = {
+      count: (subject, ...limit) =>
+        subject.startsWith('oauth-token:')
+          ? Promise.reject(new DatabaseUnavailable('down'))
+          : limiter.count(subject, ...limit),
+    }
+    await expect(call()).rejects.toThrow()
+    app.ctx.limiter = limiter
+    expect(program.asked).toBeUndefined()
     expect((await call()).isError).toBeFalsy()
     expect(program.stored!.access_token).not.toBe(former)
     program.asked = undefined

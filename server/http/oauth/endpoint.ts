@@ -1,32 +1,35 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { outageLog } from '../../database/unavailable.ts'
 import { rateLimited } from '../../errors.ts'
 import { addressSubject } from '../../limits/address.ts'
+import type { Log } from '../../log.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import type { Service } from '../../service.ts'
 import { catalogued } from '../error-handler.ts'
 import { type Parameters, readParameters } from './parameters.ts'
 
 /**
- * Sends an error in the format of RFC 6749.
+ * Makes the function that sends an error in the format of RFC 6749. An outage has this format as well: official clients
+ * take any other body for the end of their grant, and open a new sign-in.
  *
- * @throws the error itself if this service is at fault: the log needs it, and the client must not take an outage for the
- *   end of its grant
+ * The function throws an error that is a fault of this service: the log needs it.
  */
-export function failRequest(
-  error: Error,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  if (error instanceof OAuthError) {
-    // Required with every 401; a client that authenticates itself used this scheme (RFC 6749 §5.2).
-    if (error.status === 401) reply.header('www-authenticate', 'Basic realm="cardstall"')
-    return sendError(reply, error.status, error.code, error)
+export function failRequests(log: Log) {
+  const warn = outageLog(log)
+  return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    if (error instanceof OAuthError) {
+      // Required with every 401; a client that authenticates itself used this scheme (RFC 6749 §5.2).
+      if (error.status === 401) reply.header('www-authenticate', 'Basic realm="cardstall"')
+      return sendError(reply, error.status, error.code, error)
+    }
+    const known = catalogued(error as FastifyError, request)
+    const isTemporary = known.status === 503 || known.status === 429
+    if (known.status >= 500 && !isTemporary) throw error
+    if (known.status === 503 && known.cause) warn({ err: known.cause, reqId: request.id })
+    const status = known.status === 422 ? 400 : known.status
+    const code = isTemporary ? 'temporarily_unavailable' : 'invalid_request'
+    return sendError(reply.headers(known.headers), status, code, known)
   }
-  const known = catalogued(error as FastifyError, request)
-  if (known.status >= 500) throw error
-  const status = known.status === 422 ? 400 : known.status
-  const code = status === 429 ? 'temporarily_unavailable' : 'invalid_request'
-  return sendError(reply.headers(known.headers), status, code, known)
 }
 
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i

@@ -278,9 +278,11 @@ describe('tokens', () => {
     const { clientId, refreshToken } = await connected(app)
     const { limiter } = app.ctx
     app.ctx.limiter = { count: () => Promise.reject(new DatabaseUnavailable('down')) }
-    const { status, body } = await refresh(app, clientId, refreshToken)
+    const failed = await refresh(app, clientId, refreshToken)
     app.ctx.limiter = limiter
-    expect([status, body.error.type]).toEqual([503, 'service_unavailable'])
+    expect(errorOf(failed)).toEqual([503, 'temporarily_unavailable'])
+    expect(failed.headers['retry-after']).toBeDefined()
+    expect(app.logged.map(({ message }) => message)).toContain('the database is unavailable')
     expect((await refresh(app, clientId, refreshToken)).status).toBe(200)
   })
 
