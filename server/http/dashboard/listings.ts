@@ -171,7 +171,8 @@ export const listingsApi =
         const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
         const account = await getAccount(ctx, accountId)
         const seller = { ...account, ships: ships(account) }
-        return sendJson(reply, await createItems(ctx, seller, request.body.items, identity))
+        const { body } = await createItems(ctx, seller, request.body.items, identity)
+        return sendJson(reply, body)
       },
     )
 

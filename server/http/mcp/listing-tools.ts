@@ -109,7 +109,8 @@ const createTool = tool({
       Text({
         minLength: 1,
         maxLength: 255,
-        description: 'Any new text, one per set of items. Required without preview',
+        description:
+          'A new random text for each list that the seller approves; the same one only to repeat a failed call. Required without preview',
       }),
     ),
   },
@@ -159,7 +160,7 @@ const createTool = tool({
     }
     if (key === undefined) throw validationError({ idempotency_key: [KEY_REQUIRED] })
     if (!PRINTABLE.test(key)) throw validationError({ idempotency_key: [KEY_PRINTABLE] })
-    const body = await createItems(ctx, account, items, {
+    const { body, repeated } = await createItems(ctx, account, items, {
       caller: `account ${account.id}`,
       operation: 'create_listings',
       key,
@@ -167,7 +168,8 @@ const createTool = tool({
       bodyHash: hash('sha256', JSON.stringify(items)),
     })
     const result: BulkResult = JSON.parse(body)
-    return cutResults(withWarnings(result, [...unknown, ...(result.warnings ?? [])]))
+    const warnings = [...(repeated ? [REPEATED] : []), ...unknown, ...(result.warnings ?? [])]
+    return cutResults(withWarnings(result, warnings))
   },
 })
 
@@ -176,6 +178,8 @@ const known = knownFields(BulkCreate)
 const PRINTABLE = /^[\x20-\x7e]+$/
 const KEY_REQUIRED =
   'The idempotency_key field is required without preview: then a repeated call lists nothing twice.'
+const REPEATED =
+  'These are the results of an earlier call with this idempotency_key: nothing was listed now. For further units use a new key.'
 const KEY_PRINTABLE = 'The idempotency_key field must be printable ASCII characters.'
 
 type ItemResult = {

@@ -82,7 +82,8 @@ export const listingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createListings')
-        return sendJson(reply, await createItems(ctx, account, request.body.items, identity))
+        const { body } = await createItems(ctx, account, request.body.items, identity)
+        return sendJson(reply, body)
       },
     )
 

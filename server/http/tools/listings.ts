@@ -106,7 +106,8 @@ export const ownListingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createOwnListings')
-        return sendJson(reply, await createItems(ctx, account, request.body.items, identity))
+        const { body } = await createItems(ctx, account, request.body.items, identity)
+        return sendJson(reply, body)
       },
     )
 
