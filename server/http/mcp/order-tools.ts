@@ -218,7 +218,8 @@ const answerTool = tool({
   scope: 'orders:write',
   input: {
     order: IdInput('Id of the disputed order row'),
-    dispute_id: Type.Optional(IdInput('Id of the dispute, from list_disputes')),
+    // Required, unlike in the API: a seller approves an answer minutes or days after the dispute was read.
+    dispute_id: IdInput('Id of the dispute that this answers, from list_disputes'),
     message: { ...message, description: 'Text for the buyer' },
     photo_urls: Type.Optional({
       ...photoUrls,

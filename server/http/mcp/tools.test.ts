@@ -419,8 +419,18 @@ describe('tools and their API calls', () => {
     expect(again.object).toEqual((await seller.post(`/v1/orders/${labelled}/ship`)).body)
   })
 
-  it('answer_dispute answers once', async () => {
-    const answer = { order: disputed, message: 'It left my house straight.' }
+  it('answer_dispute answers once, and only the dispute that it names', async () => {
+    const [{ id: read }] = (await call('list_disputes', { order_id: disputed })).object.data
+    const message = 'It left my house straight.'
+    const unnamed = await call('answer_dispute', { order: disputed, message })
+    expect(unnamed.object.error.fields).toHaveProperty('dispute_id')
+    await act(app, disputed, 'resolve', { in_favour_of: 'seller' })
+    await act(app, disputed, 'dispute', { reason: 'other', message: 'It never came.' })
+    const late = await call('answer_dispute', { order: disputed, dispute_id: read, message })
+    expect(late.object.error.type).toBe('conflict')
+
+    const [{ id }] = (await call('list_disputes', { order_id: disputed })).object.data
+    const answer = { order: disputed, dispute_id: id, message }
     const { object } = await call('answer_dispute', answer)
     expect(object.data).toMatchObject({ state: 'answered', answer: { message: answer.message } })
     expect(object.data).toEqual((await get('/tools/v1/disputes')).data[0])
@@ -434,7 +444,7 @@ describe('tools and their API calls', () => {
       ['get_order', { order: labelled }],
       ['buy_label', { order: labelled }],
       ['ship_order', { order: labelled }],
-      ['answer_dispute', { order: disputed, message: 'x' }],
+      ['answer_dispute', { order: disputed, dispute_id: 1, message: 'x' }],
       ['change_listing', { listing: listings[0], price: 1 }],
       ['delete_listing', { listing: listings[0] }],
     ] as const) {
@@ -561,8 +571,10 @@ describe('the size of results', () => {
     const long = '€'.repeat(4000)
     await tool('ship_order', { order: orderIds[0], tracking_code: 'CODE' })
     await act(app, orderIds[0]!, 'dispute', { reason: 'other', message: long })
+    const [{ id }] = (await tool('list_disputes', {})).data
     const answered = await tool('answer_dispute', {
       order: orderIds[0],
+      dispute_id: id,
       message: long,
       photo_urls: Array(10).fill(`https://photos.example/${'x'.repeat(2000)}`),
     })
