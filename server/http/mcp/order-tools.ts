@@ -137,8 +137,7 @@ const salesTool = tool({
   },
 })
 
-// A model would take `shipped_lines` for rows that are shipped now, as in `ship_order`.
-const { label_url: labelUrl, shipped_lines: _, ...otherLabelFields } = labelFields
+const { label_url: labelUrl, ...otherLabelFields } = labelFields
 
 const labelTool = tool({
   name: 'buy_label',
@@ -150,8 +149,7 @@ const labelTool = tool({
   output: Type.Object({ ...otherLabelFields, label_url: labelUrl }),
   effect: { destructive: false, idempotent: true, reachesOutside: true },
   async run(ctx, { order: orderId }, { account }: SellerCall) {
-    const { shipped_lines, ...label } = labelFieldsJson(await buyLabel(ctx, { account, orderId }))
-    return label
+    return labelFieldsJson(await buyLabel(ctx, { account, orderId }))
   },
   linkOf: ({ label_url: uri }) =>
     uri === null
