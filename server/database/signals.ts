@@ -1,4 +1,5 @@
 import type { Log } from '../log.ts'
+import { unlessLate } from '../time/unless-late.ts'
 import type { Circuit } from './circuit.ts'
 import { connectAlone } from './connect.ts'
 import type { Db, Sql } from './sql.ts'
@@ -198,6 +199,7 @@ export function throttle(ms: number, work: () => void): () => void {
 const CHANNEL = 'cardstall'
 const HEARTBEAT_MS = 5_000
 const HEARTBEAT_TIMEOUT_MS = 2_000
+const HEARTBEAT_STEPS = 4
 const RECONNECT_DELAY_MS = 300
 /** After this time an attempt to connect is abandoned for a new one: its first packet may be lost. */
 const CONNECT_TIMEOUT_MS = 3_000
@@ -253,11 +255,13 @@ async function listenForNotices(
 
   const beat = (on: Sql) => {
     timer = setTimeout(() => {
-      const timeout = setTimeout(() => lost(new Error('no heartbeat'), on), HEARTBEAT_TIMEOUT_MS)
+      const answered = unlessLate(HEARTBEAT_TIMEOUT_MS, HEARTBEAT_STEPS, () =>
+        lost(new Error('no heartbeat'), on),
+      )
       on`select 1`
         .then(() => on === session && beat(on))
         .catch((error) => lost(error, on))
-        .finally(() => clearTimeout(timeout))
+        .finally(answered)
     }, HEARTBEAT_MS)
     timer.unref()
   }

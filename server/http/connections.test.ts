@@ -45,6 +45,9 @@ async function waitForText(client: Client, text: string): Promise<void> {
   while (!client.received.includes(text)) await once(client.socket, 'data')
 }
 
+/** Blocks this thread, like a paused machine. */
+const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
 const responsesIn = ({ received }: Client) => [...received.matchAll(/<(\w+)>/g)].map(([, n]) => n!)
 
 describe('shutdown', () => {
@@ -135,7 +138,7 @@ describe('pipelined requests', () => {
   })
 })
 
-it('a client can send a refused body to its end, although the server had stopped reading it', async () => {
+it('a client can send a refused body to its end, although the server had stopped reading it and its process pauses', async () => {
   const { promise: admitted, resolve: admit } = Promise.withResolvers<void>()
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<IncomingMessage>()
   const app = Fastify({
@@ -158,6 +161,10 @@ it('a client can send a refused body to its end, although the server had stopped
   const request = await arrived
   await until('the buffer is full', () => request.readableLength >= request.readableHighWaterMark)
   admit()
+  await waitForText(client, 'HTTP/1.1 413 ')
+  // By now the server waits for the client to close its side, at most for a second.
+  await sleep(1)
+  standStill(1_200)
   await client.closed
   expect(client.received).toMatch(/^HTTP\/1\.1 413 /)
   expect(client.errors).toEqual([])

@@ -5,12 +5,14 @@ import { setImmediate as inNextTurn } from 'node:timers'
 import { setImmediate } from 'node:timers/promises'
 import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import { realTime } from '../time/real-time.ts'
+import { unlessLate } from '../time/unless-late.ts'
 import { createServer, ServerResponse } from './node-http.ts'
 
 /** Above the idle timeouts of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** Time for a client to close its side after the server has closed its own. */
 const LINGER_MS = 1_000
+const LINGER_STEPS = 10
 
 /** Requests of one connection that the application handles at a time. Further pipelined requests wait. */
 const MAX_CONCURRENT_REQUESTS = 8
@@ -281,8 +283,9 @@ class TrackedConnection implements Connection {
     const socket = this.#socket
     if (socket.destroyed) return
     const linger = () => {
-      const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-      socket.once('close', () => clearTimeout(timer))
+      // What arrived during a pause of this process takes several turns of the event loop to read.
+      const closed = unlessLate(LINGER_MS, LINGER_STEPS, () => socket.destroy())
+      socket.once('close', closed)
     }
     socket.end()
     if (socket.writableFinished) linger()

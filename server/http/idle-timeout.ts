@@ -1,4 +1,5 @@
 import { requestTimeout } from '../errors.ts'
+import { unlessLate } from '../time/unless-late.ts'
 
 /**
  * Yields the chunks of a body as long as its client keeps sending. The time to process a chunk does not count.
@@ -15,10 +16,8 @@ export async function* withIdleTimeout<T>(
   timeout.promise.catch(() => {})
   try {
     for (;;) {
-      const timer = setTimeout(() => timeout.reject(requestTimeout()), idleMs)
-      const next = await Promise.race([chunks.next(), timeout.promise]).finally(() =>
-        clearTimeout(timer),
-      )
+      const arrived = unlessLate(idleMs, 1, () => timeout.reject(requestTimeout()))
+      const next = await Promise.race([chunks.next(), timeout.promise]).finally(arrived)
       if (next.done) return
       yield next.value
     }

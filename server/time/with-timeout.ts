@@ -1,16 +1,18 @@
+import { unlessLate } from './unless-late.ts'
+
 /**
- * The result of `work`, or of `onTimeout` after `ms` milliseconds of real time. `work` is not cancelled then. A plain timer,
- * because aborting one of `node:timers/promises` makes an error each time.
+ * The result of `work`, or of `onTimeout` after `ms` milliseconds of real time. `work` is not cancelled then. Without
+ * `node:timers/promises`, because aborting one of its timers makes an error each time.
  */
 export function withTimeout<T>(ms: number, work: Promise<T>, onTimeout: () => T): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const settled = unlessLate(ms, 1, () => {
       try {
         resolve(onTimeout())
       } catch (error) {
         reject(error)
       }
-    }, ms)
-    void work.then(resolve, reject).then(() => clearTimeout(timer))
+    })
+    void work.then(resolve, reject).then(settled)
   })
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Service } from '../../service.ts'
+import { withTimeout } from '../../time/with-timeout.ts'
 
 /** Leaves time to respond within 2 s. */
 const DATABASE_TIMEOUT_MS = 1_800
@@ -24,19 +25,14 @@ export const healthRoutes =
 /** Queries the database. Concurrent checks share one query, so that they don't pile up if the database hangs. */
 function databaseCheck({ db }: Pick<Service, 'db'>): () => Promise<boolean> {
   let pending: Promise<boolean> | undefined
-  const check = async () => {
-    const { promise: timeout, resolve } = Promise.withResolvers<boolean>()
-    const timer = setTimeout(() => resolve(false), DATABASE_TIMEOUT_MS)
+  const check = () => {
     const result = db`select 1`.then(
       () => true,
       () => false,
     )
-    try {
-      return await Promise.race([result, timeout])
-    } finally {
-      clearTimeout(timer)
+    return withTimeout(DATABASE_TIMEOUT_MS, result, () => false).finally(() => {
       pending = undefined
-    }
+    })
   }
   return () => {
     pending ??= check()
