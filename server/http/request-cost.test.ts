@@ -1,9 +1,10 @@
 import Fastify, { type RouteOptions } from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { routes } from '../routes.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS } from '../test/catalog-fixture.ts'
 import { DESCRIPTIONS } from '../test/descriptions.ts'
+import { NO_LIMITS } from '../test/fixtures/listings.ts'
 import { send } from '../test/fixtures/mcp.ts'
 import { grantAccess } from '../test/fixtures/oauth.ts'
 import { PARCEL, shipsBy } from '../test/fixtures/orders.ts'
@@ -20,7 +21,7 @@ import { MAX_MESSAGES, validatorCompiler } from './validate.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp({ template: 'fixture' })
+  app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
 })
 
 type BodySchema = { properties?: Record<string, object> }
@@ -113,7 +114,7 @@ describe('hostile requests', () => {
     expect(requests.length).toBeGreaterThan(500)
     const authorizations = {
       seller: `Bearer ${seller.key}`,
-      operator: 'Bearer operator-token-for-tests',
+      operator: `Bearer ${OPERATOR_TOKEN}`,
     }
     for (const { name, method, path, payload } of requests) {
       const url = path(1)
@@ -133,7 +134,7 @@ describe('hostile requests', () => {
       })
       const { statusCode, payload: text, headers } = response
       expect(statusCode, name).toBeLessThan(500)
-      expect(statusCode, name).not.toBe(413)
+      expect([401, 413, 429], name).not.toContain(statusCode)
       expect(String(headers['x-ignored-fields'] ?? '').length, name).toBeLessThan(2_000)
       if (statusCode < 400) continue
       expect(Buffer.byteLength(text), name).toBeLessThanOrEqual(64 * 1024)

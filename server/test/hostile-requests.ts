@@ -50,7 +50,8 @@ export function hostileRequests(
 ): HostileRequest[] {
   const requests: HostileRequest[] = []
   for (const [template, item] of Object.entries<Document>(document.paths)) {
-    if (template.endsWith('/stream')) continue
+    // A stream doesn't end. The operations of the caller's own key end it, or need an access token.
+    if (template.endsWith('/stream') || template === '/key') continue
     for (const [method, operation] of Object.entries<Document>(item)) {
       const path = prefix + filledIn(template, method, records)
       const name = `${method.toUpperCase()} ${prefix}${template}`
