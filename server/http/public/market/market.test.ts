@@ -11,7 +11,7 @@ import {
   NO_LIMITS,
   productItem,
 } from '../../../test/fixtures/listings.ts'
-import { until } from '../../../test/until.ts'
+import { untilLockWaiters } from '../../../test/lock-waiters.ts'
 
 const PUBLIC_URL = 'https://cards.example'
 const CARD = '/cards/sv3-125'
@@ -439,10 +439,7 @@ describe('the other pages', () => {
       const pages = Array.from({ length: 20 }, (_, i) =>
         open(`/shops/${i % 2 ? 'kanto' : 'johto'}`),
       )
-      await until('a page waits for the lock', async () => {
-        const [waiting] = await db`select from pg_locks where not granted`
-        return waiting
-      })
+      await untilLockWaiters(app.ctx.db)
       expect((await app.operator.get('/operator/v1/accounts')).status).toBe(200)
       return { pages }
     })

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../../test/app.ts'
 import { changeAccount, hold, list, NO_LIMITS } from '../../../test/fixtures/listings.ts'
+import { untilLockWaiters } from '../../../test/lock-waiters.ts'
 import { until } from '../../../test/until.ts'
 
 /** The public fields of a listing (§2.6): none of the owner's, above all not `quantity`. */
@@ -357,10 +358,7 @@ describe('a card with 21,000 offers', () => {
         await db`lock table listings in access exclusive mode`
         const before = await openConnections()
         const leaving = await Promise.all(Array.from({ length: 4 }, () => sendRequest(heavy)))
-        await until('the requests wait for the lock', async () => {
-          const waiting = await db`select from pg_locks where not granted`
-          return waiting.length >= leaving.length
-        })
+        await untilLockWaiters(app.ctx.db, leaving.length)
         for (const socket of leaving) socket.destroy()
         await until(
           'the clients have disconnected',
