@@ -6,7 +6,7 @@ import { DESCRIPTIONS } from '../test/descriptions.ts'
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
 beforeAll(async () => {
-  app = await startTestApp({ template: 'fixture' })
+  app = await startTestApp({ template: 'fixture', rateLimitTime: () => 0 })
   seller = await app.seller()
 })
 

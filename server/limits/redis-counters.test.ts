@@ -120,7 +120,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
   })
 
   it('a start that blocks the process for longer than every timeout does not lose Redis', async () => {
-    const { counters, lines } = countersAt(redis.url)
+    const { counters, lines } = countersAt(redis.url, IMPATIENT)
     for (let turn = 0; turn < 2; turn++) {
       busyFor(2200)
       await new Promise(setImmediate)

@@ -653,7 +653,7 @@ describe('the mail worker', () => {
     const slow = Promise.withResolvers<void>()
     server.end = (done) => slow.promise.then(() => done())
     await sendMail(app.ctx, MAIL)
-    const worker = startMailWorker(app.ctx)
+    const worker = startMailWorker(app.ctx, { graceMs: 60_000, pollIntervalMs: 1e9 })
     await until('the server has it', () => mailServer.received.length === 1)
     const stopped = worker.stop()
     await sendMail(app.ctx, MAIL)

@@ -701,9 +701,10 @@ describe('the permissions that a member reads', () => {
 describe('device login', () => {
   const start = (fields?: Record<string, string>) => startDevice(app, fields)
   const poll = (deviceCode: string) => pollDevice(app, deviceCode)
-  const rest = (deviceCode: string) => app.ctx.db`
+  /** Sets the time of the last poll. */
+  const polledAgo = (deviceCode: string, seconds: number) => app.ctx.db`
     update oauth_devices
-    set polled_at = polled_at - interval '5 seconds'
+    set polled_at = clock_timestamp() - make_interval(secs => ${seconds})
     where device_hash = sha256(${deviceCode}::bytea)
   `
 
@@ -717,8 +718,9 @@ describe('device login', () => {
       interval: 5,
     })
     expect(errorOf(await poll(body.device_code))).toEqual([400, 'authorization_pending'])
+    await polledAgo(body.device_code, 0)
     expect(errorOf(await poll(body.device_code))).toEqual([400, 'slow_down'])
-    await rest(body.device_code)
+    await polledAgo(body.device_code, 5)
     // The interval has grown to ten seconds.
     expect(errorOf(await poll(body.device_code))).toEqual([400, 'slow_down'])
 
@@ -735,7 +737,7 @@ describe('device login', () => {
     expect((await member.post('/device', form(decision))).status).toBe(200)
     expect((await member.post('/device', form(decision))).status).toBe(422)
 
-    for (let i = 0; i < 3; i++) await rest(body.device_code)
+    await polledAgo(body.device_code, 15)
     const responses = await Promise.all([1, 2, 3].map(() => poll(body.device_code)))
     const issued = responses.filter(({ status }) => status === 200)
     expect(issued).toHaveLength(1)
