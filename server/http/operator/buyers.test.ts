@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { eraseOldBuyers } from '../../back-office/buyers.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import type { Db } from '../../database/sql.ts'
 import { runSchedule } from '../../schedule.ts'
@@ -10,6 +11,7 @@ import { FEED, startCursor } from '../../test/fixtures/changes.ts'
 import { advance, cardItem, list } from '../../test/fixtures/listings.ts'
 import { ADDRESS, act, buy, cancel, LABEL, openShop, ship } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { rowsRead } from '../../test/rows-read.ts'
 import { until } from '../../test/until.ts'
 
 let app: TestApp
@@ -364,4 +366,27 @@ it('data is erased BUYER_DATA_DAYS after the order was completed, and not before
   expect((await seller.get('/tools/v1/reviews')).text).toContain('Regards')
   // Cancelled by the system in the meantime, so its days have not passed yet.
   expect(await get(`slices/${open.sliceKey}`)).toContain(buyer.name)
+})
+
+it('the job that erases old data does not read the checkouts that are erased already', async () => {
+  const { ctx } = app
+  // A checkout every ten minutes: 36,000 are erased, 300 became due since, 3,700 are younger.
+  await ctx.db`
+    insert into checkouts (buyer_name, buyer_email, created_at, erased_at)
+    select
+      'Name',
+      number || '@buyers.example',
+      ${ctx.now()}::timestamptz - interval '90 days' + (number - 36300) * interval '10 minutes',
+      case when number <= 36000 then now() end
+    from generate_series(1, 40000) number
+  `
+  await ctx.db`vacuum analyze checkouts`
+  const read = await inTransaction(ctx, (tx) =>
+    rowsRead(tx.db, 'checkouts', () => eraseOldBuyers(tx)),
+  )
+  expect(read).toBeLessThan(2_000)
+  const rows = await ctx.db`
+    select count(*)::int as kept from checkouts where erased_at is null and buyer_name = 'Name'
+  `
+  expect(rows).toEqual([{ kept: 3_700 }])
 })
