@@ -28,7 +28,12 @@ import { countDeliveries } from './webhooks/delivery-counts.ts'
 import { skipUnwanted } from './webhooks/delivery-queue.ts'
 import { beginPartitions } from './webhooks/partitions.ts'
 
-type ScheduleContext = Context & { metrics: Metrics; offers: OfferModel; files: FileStore }
+type ScheduleContext = Context & {
+  metrics: Metrics
+  offers: OfferModel
+  files: FileStore
+  databaseUrl: string
+}
 
 type RecurringJob = {
   name: string

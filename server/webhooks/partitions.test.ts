@@ -151,6 +151,33 @@ it('a prune that begins together with a partition keeps the new partition', asyn
   expect(await filled()).toMatchObject({ [last]: 1 })
 })
 
+it('a beginning that meets another process’s beginning leaves the new partition its end', async () => {
+  const last = (await partitions()).findLast((name) => name.startsWith('events'))!
+  const firstId = Number(last.split('_').at(-1))
+  const endId = firstId + 4_000_000
+  let begun: Promise<void> | undefined
+  await inTransaction(app.ctx, async ({ db }) => {
+    await db`lock table only events in access exclusive mode`
+    // It has read the partitions, and waits for the newest id.
+    begun = beginPartitions(other.ctx)
+    await untilLockWaiters(app.ctx.db)
+    await db`drop table ${db(last)}`
+    await db`select add_partition('events', ${firstId}, ${endId})`
+    await db`select add_partition('events', ${endId}, null)`
+    await db`select setval(pg_get_serial_sequence('events', 'id'), ${firstId})`
+    await db`
+      insert into events (account_id, event, data, created_at)
+      select ${seller.accountId}, 'order.cancelled', ${DATA}, ${app.ctx.now()}
+      from generate_series(1, 2)
+    `
+  })
+  await begun
+  const [{ bounds }] = await app.ctx.db<[{ bounds: string }]>`
+    select pg_get_expr(relpartbound, oid) as bounds from pg_class where relname = ${last}
+  `
+  expect(bounds).toBe(`FOR VALUES FROM ('${firstId}') TO ('${endId}')`)
+})
+
 it('writers never fail and lose nothing while two processes begin and drop partitions', async () => {
   const written: { number: number; at: Date }[] = []
   let number = 0
@@ -288,6 +315,65 @@ it('writers go on after a crash before any commit of the job, and after its next
     const [newest] = Object.keys(await filled()).filter((name) => !(name in before))
     expect(newest, `after a crash before commit ${crashAt}`).toMatch(/^(events|deliveries)_from/)
   }
+})
+
+it('a last partition with rows gets its end even if the proof takes longer than a statement may', async () => {
+  const { ctx } = app
+  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
+  await ctx.db`
+    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/)) + 5})
+  `
+  await send()
+  await advance(app.operator, 6 * DAY)
+  const limits = { statementMs: 2_000, suspectMs: 1_000, maxStatements: 100 }
+  const db = connect(app.databaseUrl, { limits })
+  whenFileEnds(() => db.end({ timeout: 1 }))
+  const locked = Promise.withResolvers<void>()
+  const permitted = Promise.withResolvers<void>()
+  let user: Promise<void> | undefined
+  let rows = 0
+  let ended = false
+  const job = beginPartitions({
+    ...ctx,
+    db,
+    begin: async (work, mode) => {
+      const result = await ctx.begin(async (tx) => {
+        const result = await work(tx)
+        const [scan] = await tx<{ rows: number }[]>`
+          select seq_tup_read as rows from pg_stat_xact_user_tables where relname = ${last!}
+        `
+        rows += scan?.rows ?? 0
+        return result
+      }, mode)
+      // The constraint is added. Its proof has to wait for this lock, as if the partition were large.
+      user ??= inTransaction(ctx, async (tx) => {
+        await tx.db`lock table ${tx.db(last!)} in share update exclusive mode`
+        locked.resolve()
+        await permitted.promise
+      })
+      await locked.promise
+      return result
+    },
+  }).finally(() => {
+    ended = true
+  })
+  await until('the proof has taken longer than a statement may', async () => {
+    const [proof] = await ctx.db`
+      select
+      from pg_stat_activity
+      where
+        wait_event_type = 'Lock'
+        and query like ${`alter table ${last} validate%`}
+        and clock_timestamp() - query_start > interval '3 seconds'
+    `
+    return ended || proof !== undefined
+  })
+  permitted.resolve()
+  await user
+  await job
+  expect(rows, 'rows read under a lock').toBe(0)
+  await send()
+  expect(await filled()).toMatchObject({ [last!]: 1 })
 })
 
 it.each(['with rows', 'without rows'])(

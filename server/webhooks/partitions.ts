@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { connectAlone } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { DAYS } from '../time/units.ts'
@@ -40,7 +41,7 @@ type Layout = {
  * Begins the next partition of both tables, if the current one of either has the rows of its part of the retention, or
  * has used half of its ids. Nothing is written meanwhile, so the deliveries of an event are in one partition.
  */
-export async function beginPartitions(ctx: Context): Promise<void> {
+export async function beginPartitions(ctx: Context & { databaseUrl: string }): Promise<void> {
   const layouts = await layoutsOf(ctx.db)
   if (!layouts.some((layout) => isDue(ctx, layout))) return
   for (const layout of layouts) if (overflows(layout)) await endLast(ctx, layout)
@@ -92,21 +93,36 @@ async function beginPartition(db: Db, layout: Layout): Promise<number> {
  * Gives a last partition with rows a distant end, and adds a new last one there. The sequence of ids stays, so a crash at
  * any step leaves room for the next rows.
  */
-async function endLast(ctx: Context, { table, last, lastId }: Layout): Promise<void> {
+async function endLast(
+  ctx: Context & { databaseUrl: string },
+  { table, last, lastId }: Layout,
+): Promise<void> {
   const endId = endAfter(lastId)
   const isLimited = await unlessBusy(ctx, async ({ db }) => {
     await db.unsafe(`
       alter table ${last.name} drop constraint if exists limited;
-      alter table ${last.name} add constraint limited check (id < ${endId}) not valid
+      alter table ${last.name} add constraint limited
+        check (id >= ${last.firstId} and id < ${endId}) not valid
     `)
   })
   if (!isLimited) return
-  // Reads its rows, while others are written.
-  await ctx.db.unsafe(`alter table ${last.name} validate constraint limited`)
+  // Reads its rows, while others are written. Without the limit of other statements: if a large partition could never be
+  // proved, it would get all further rows, and never be dropped. Until the proof ends, other runs give up above.
+  const session = connectAlone(ctx.databaseUrl)
+  try {
+    await session.unsafe(`alter table ${last.name} validate constraint limited`)
+  } finally {
+    await session.end({ timeout: 1 })
+  }
   await unlessBusy(ctx, async ({ db }) => {
     await db`lock table only ${db(table)} in access exclusive mode`
-    // Another process may have done it meanwhile.
+    // Another process may have done it meanwhile, or begun a partition or a proof of its own.
     if ((await layoutOf(db, table)).last.name !== last.name) return
+    const proofs = await db`
+      select from pg_constraint
+      where conrelid = ${last.name}::regclass and conname = 'limited' and convalidated
+    `
+    if (proofs.length === 0) return
     // No scan: the constraint has proved the bounds.
     await db.unsafe(`
       alter table ${table} detach partition ${last.name};
