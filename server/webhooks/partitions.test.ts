@@ -252,7 +252,7 @@ it('rows beyond the ids of the current partition are stored in the last one, whi
   expect(await filled()).toEqual({})
 })
 
-it('after a restore, the SQL of docs/operating.md gives no number again, and partitions begin as before', async () => {
+it('after a restore, the SQL of docs/operating.md gives no number again and ends sessions, and partitions begin as before', async () => {
   // The second database is a backup of the first: both have the same rows.
   const [lost, restored] = [await newShop(), await newShop()]
   expect(await lost.send()).toBe(await restored.send())
@@ -260,9 +260,13 @@ it('after a restore, the SQL of docs/operating.md gives no number again, and par
   await beginPartitions(lost.app.ctx)
   const newest = await lost.send()
   const { app } = restored
+  const member = await app.member()
+  expect((await member.get('/dashboard/api/me')).status).toBe(200)
   const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
-  const [, sql] = /### After a restore.*?```sql\n(.*?)```/s.exec(guide)!
-  await app.ctx.db.unsafe(sql!)
+  const [section] = /### After a restore.*?\n## /s.exec(guide)!
+  const statements = [...section.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql!)
+  for (const sql of statements) await app.ctx.db.unsafe(sql.replaceAll('…', '0'))
+  expect((await member.get('/dashboard/api/me')).status).toBe(401)
   const first = await restored.send()
   await advance(app.operator, 7 * DAY)
   await beginPartitions(app.ctx)
