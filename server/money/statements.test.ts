@@ -304,6 +304,33 @@ describe('the opening balance', () => {
   })
 })
 
+it('the SQL of docs/money.md leaves out the invoices of earlier months, and keeps their balances', async () => {
+  const market = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+  const seller = await openShop(market)
+  const [listing] = await list(seller, cardItem({ price: 20, quantity: 2 }))
+  const moveTo = (moment: string) => {
+    market.ctx.now = () => new Date(moment)
+  }
+  for (const moment of ['2030-01-31T23:59:59Z', '2030-03-01T00:00:00Z']) {
+    moveTo(moment)
+    await buy(market, [[listing!, 1]])
+  }
+  const guide = await readFile(new URL('../../docs/money.md', import.meta.url), 'utf8')
+  const [, sql] = /```sql\n(.*?)```/s.exec(guide)!
+  await market.ctx.db.unsafe(sql!.replace('2026-10-01', '2030-02-01'))
+  moveTo('2030-04-02T00:00:00Z')
+  await issueInvoices(market.ctx)
+  expect((await read(seller, '2030-01')).body.data).toMatchObject({
+    closing_balance: 25.95,
+    invoice: null,
+  })
+  expect((await read(seller, '2030-03')).body.data).toMatchObject({
+    opening_balance: 25.95,
+    closing_balance: 51.9,
+    invoice: { number: '2030-03-00001' },
+  })
+})
+
 it('a seller lists their own payouts only, and needs orders:read', async () => {
   const seller = await openShop(app)
   const [listing] = await list(seller, cardItem())
