@@ -17,7 +17,7 @@ const SLOW = [
   'server/test/program/*.test.ts',
   'server/webhooks/receivers.test.ts',
   // They wait for timeouts.
-  'server/database/{outage,signals}.test.ts',
+  'server/database/{migrate,outage,signals}.test.ts',
   'server/http/{outage,slow-requests,connections}.test.ts',
   'server/outbound/dns.test.ts',
   // They use the bundled catalog, or large tables.

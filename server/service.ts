@@ -76,7 +76,7 @@ export async function openService(
   const max = connectionsOf(config)
   const sql = connect(databaseUrl, { circuit, max })
   closers.push(() => sql.end({ timeout: 5 }))
-  await migrate(sql, databaseUrl)
+  await migrate(sql, databaseUrl, (migrations) => log.info({ migrations }, 'updating the database'))
 
   const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())

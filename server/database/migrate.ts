@@ -20,16 +20,23 @@ const STATEMENT_TIMEOUT_MS = 6 * HOURS
  * Applies the pending migrations in order, each in its own transaction. If several processes start at the same time,
  * one of them migrates and the others wait.
  *
+ * @param willUpdate called with the names of the files before they are applied, unless the database is new
  * @returns the names of the applied files
  * @throws StartError if the server is too old, the schema is newer than this program or another program's, or the role
  *   may not change it
  */
-export async function migrate(sql: Sql, url: string): Promise<string[]> {
+export async function migrate(
+  sql: Sql,
+  url: string,
+  willUpdate: (files: string[]) => void = () => {},
+): Promise<string[]> {
   try {
     await refuseUnusableServer(sql)
     const files = await migrationFiles()
     if ((await appliedVersion(sql)) === files.length) return []
-    return await withAdvisoryLock(url, 'migrate', (lock) => applyMissing(sql, url, lock, files))
+    return await withAdvisoryLock(url, 'migrate', (lock) =>
+      applyMissing(sql, url, lock, files, willUpdate),
+    )
   } catch (error) {
     if (!(error instanceof postgres.PostgresError)) throw error
     const remedy = REMEDIES[error.code]
@@ -43,6 +50,7 @@ async function applyMissing(
   url: string,
   lock: AdvisoryLock,
   files: string[],
+  willUpdate: (files: string[]) => void,
 ): Promise<string[]> {
   await refuseTablesOfOthers(sql, files)
   await sql`
@@ -59,14 +67,16 @@ async function applyMissing(
     )
   }
   const names = files.slice(done)
+  if (done > 0 && names.length > 0) willUpdate(names)
   const { begin, end } = transactionsOn(url, 1, { silenceMs: STATEMENT_TIMEOUT_MS })
   try {
     for (const file of names) {
       const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
       const version = Number(file.slice(0, 4))
       await begin(async (tx) => {
-        await lock.guard(tx)
+        // Before the guard, which waits for the transaction of a process that was killed during a migration.
         await tx.unsafe(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
+        await lock.guard(tx)
         await tx.unsafe(text)
         await tx`insert into migrations (version, name) values (${version}, ${file})`
       }, 'unboundedWrite')

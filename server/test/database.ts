@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
 import { inject } from 'vitest'
 import { importBundledCatalog } from '../catalog/import/bundled.ts'
 import { type ImportContext, importCatalog } from '../catalog/import/import.ts'
@@ -53,6 +54,35 @@ export async function testDatabase(
     await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
   }
   return { db, begin, url }
+}
+
+/** A new database with the schema of an earlier version. */
+export async function databaseAtVersion(version: number): Promise<string> {
+  const server = inject('databaseServer')
+  const admin = connect(server, { max: 1 })
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await admin.unsafe(`create database ${name}`)
+  const url = databaseUrl(server, name)
+  const db = connect(url, { max: 1 })
+  whenFileEnds(async () => {
+    await admin.unsafe(`drop database ${name} with (force)`)
+    await admin.end({ timeout: 1 })
+  })
+  const folder = new URL('../../migrations/', import.meta.url)
+  const files = (await readdir(folder)).filter((file) => /^\d+_.*\.sql$/.test(file)).sort()
+  await db`
+    create table migrations (
+      version integer primary key,
+      name text not null,
+      applied_at timestamptz not null default clock_timestamp()
+    )
+  `
+  for (const [i, file] of files.slice(0, version).entries()) {
+    await db.unsafe(await readFile(new URL(file, folder), 'utf8'))
+    await db`insert into migrations (version, name) values (${i + 1}, ${file})`
+  }
+  await db.end()
+  return url
 }
 
 /** The database to clone for a template. Test files run in several processes: an advisory lock lets one of them make it. */

@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { beforeAll, describe, expect, inject, it } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Context } from '../context.ts'
 import { connect } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -8,9 +7,9 @@ import { migrate } from '../database/migrate.ts'
 import { recordEvents } from '../events/record.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { databaseAtVersion } from '../test/database.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { databaseUrl } from '../test/global-setup.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
@@ -472,32 +471,3 @@ describe('an earlier database', () => {
     ])
   })
 })
-
-/** A new database with the schema of an earlier version. */
-async function databaseAtVersion(version: number): Promise<string> {
-  const server = inject('databaseServer')
-  const admin = connect(server, { max: 1 })
-  const name = `test_${randomBytes(6).toString('hex')}`
-  await admin.unsafe(`create database ${name}`)
-  const url = databaseUrl(server, name)
-  const db = connect(url, { max: 1 })
-  whenFileEnds(async () => {
-    await admin.unsafe(`drop database ${name} with (force)`)
-    await admin.end({ timeout: 1 })
-  })
-  const folder = new URL('../../migrations/', import.meta.url)
-  const files = (await readdir(folder)).filter((file) => /^\d+_.*\.sql$/.test(file)).sort()
-  await db`
-    create table migrations (
-      version integer primary key,
-      name text not null,
-      applied_at timestamptz not null default clock_timestamp()
-    )
-  `
-  for (const [i, file] of files.slice(0, version).entries()) {
-    await db.unsafe(await readFile(new URL(file, folder), 'utf8'))
-    await db`insert into migrations (version, name) values (${i + 1}, ${file})`
-  }
-  await db.end()
-  return url
-}
