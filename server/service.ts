@@ -30,7 +30,7 @@ import { realTime } from './time/real-time.ts'
 
 /**
  * Connections of one process for single statements, and as many for transactions. Several processes share twice as many,
- * so that they don't exceed the server's limit.
+ * so that they don't exceed the server's limit. docs/operating.md has the sums, with those of queues, notices and locks.
  */
 const connectionsOf = ({ processes }: Config) =>
   Math.max(3, Math.min(10, Math.ceil(20 / processes)))
