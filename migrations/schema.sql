@@ -764,6 +764,7 @@ create table photos (
   name text collate "C",
   created_at timestamp with time zone not null,
   account_id bigint,
+  delete_at timestamp with time zone,
   constraint photos_pkey PRIMARY KEY (id),
   constraint photos_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint photos_attempts_check CHECK (attempts >= 0),
@@ -779,6 +780,7 @@ create table photos (
 );
 CREATE INDEX photos_due ON public.photos USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
 CREATE INDEX photos_due_of_account ON public.photos USING btree (account_id, next_attempt_at, id) WHERE (status = 'waiting'::text);
+CREATE INDEX photos_to_delete ON public.photos USING btree (delete_at) WHERE (delete_at IS NOT NULL);
 
 create table posting_count_state (
   is_only boolean default true not null,

@@ -22,6 +22,7 @@ import { pruneOAuth } from './oauth/grants.ts'
 import { cancelOverdue } from './orders/cancel-overdue.ts'
 import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
+import { deletePhotos } from './photos/delete-photos.ts'
 import { HOURS, MINUTES, SECONDS } from './time/units.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 import { countDeliveries } from './webhooks/delivery-counts.ts'
@@ -70,6 +71,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'count entries of the audit log', everyMs: 10 * SECONDS, run: countAudit },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
+  { name: 'delete photos of removed listings', everyMs: 1 * HOURS, run: deletePhotos },
   { name: 'skip deliveries of disabled endpoints', everyMs: 10 * SECONDS, run: skipUnwanted },
   { name: 'add up the ledger', everyMs: 10 * SECONDS, run: sumUpLedger },
   { name: 'count deliveries', everyMs: 5 * SECONDS, run: countDeliveries },

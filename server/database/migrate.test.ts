@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { databaseAtVersion } from '../test/database.ts'
+import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
 import { waitAtFence } from './advisory-lock.ts'
@@ -33,4 +34,26 @@ it('a start waits for the migration of a process that was killed, even if that t
   await killed`rollback`
   expect(announced[0]).toMatch(/^0057_/)
   expect(await migration).toEqual(announced)
+})
+
+it('photos of listings that were removed before the update get the time of their deletion, and others get none', async () => {
+  const url = await databaseAtVersion(57)
+  const db = connect(url, { max: 2 })
+  whenFileEnds(() => db.end({ timeout: 1 }))
+  const [account] = await db<{ id: number }[]>`
+    insert into accounts (shop_name, slug, email, created_at)
+    values ('Shop', 'shop', 'shop@mail.example', now())
+    returning id
+  `
+  const at = new Date('2026-11-01T12:00:00Z')
+  for (const name of ['removed', 'active']) {
+    const id = await insertListing(db, account!.id, at)
+    await insertPhotos(db, id, [`https://photos.example/${name}.jpg`], at)
+    if (name === 'removed') await db`update listings set status = 'removed' where id = ${id}`
+  }
+  await migrate(db, url)
+  expect(await db`select delete_at as at from photos order by id`).toEqual([
+    { at: new Date('2026-12-01T12:00:00Z') },
+    { at: null },
+  ])
 })

@@ -3,8 +3,12 @@ import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { OPEN_STATUSES } from '../enums.ts'
 import { conflict } from '../errors.ts'
+import { DAYS } from '../time/units.ts'
 import { listingNotFound } from './listings.ts'
 import { type ItemOutcome, lockTargets, type Target } from './targets.ts'
+
+/** Time after which the photos of a removed listing are deleted: staff may need them for a dispute. */
+const PHOTOS_KEPT_MS = 30 * DAYS
 
 /** Completed orders that lose their reference in one transaction: a listing can have many more. */
 const MAX_FORGOTTEN = 5_000
@@ -71,8 +75,8 @@ async function withOpenOrders(
 }
 
 /**
- * Removes locked listings: reservations are deleted, and orders lose their reference to them. `forgetRemoved` continues
- * with the orders beyond a batch; `orders/orders.ts` hides the reference of those that wait for it.
+ * Removes locked listings: reservations are deleted, orders lose their reference to them, and photos get the time of their
+ * deletion. `forgetRemoved` continues with the orders beyond a batch; `orders/orders.ts` hides the reference of those that wait for it.
  */
 export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
   if (ids.length === 0) return
@@ -85,6 +89,11 @@ export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
     update listings
     set status = 'removed', updated_at = greatest(updated_at, ${now()})
     where id = any(${ids}::bigint[])
+  `
+  await db`
+    update photos
+    set delete_at = ${new Date(now().getTime() + PHOTOS_KEPT_MS)}
+    where listing_id = any(${ids}::bigint[])
   `
   await signal('offers')
 }

@@ -6,13 +6,14 @@ import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
+import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
 import { jpeg } from '../test/pictures.ts'
 import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
-import { thumbnailUrl } from './photo.ts'
+import { photoFile, thumbnailFile, thumbnailUrl } from './photo.ts'
 import { startPhotoWorker } from './photo-worker.ts'
 import { claimPhoto } from './photos.ts'
 import { takePhoto } from './take-photo.ts'
@@ -42,6 +43,7 @@ beforeEach(async () => {
   await app.ctx.db`truncate photos`
 })
 
+const DAY = 24 * 60 * 60
 const at = (name: string) => `http://photos.example/${name}.jpg`
 const photosOf = async (listingId: number) =>
   (await app.operator.get(`/operator/v1/listings/${listingId}/photos`)).body.data
@@ -513,6 +515,28 @@ describe('the photo worker', () => {
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
   })
+})
+
+it('the photos of a removed listing are deleted after 30 days, and not before', async () => {
+  const id = await insertListingWithPhotos(app, at('1'), at('2'))
+  const other = await insertListingWithPhotos(app, at('3'))
+  await app.runPhotos()
+  const names = (await listing(id)).photos
+  const files = names.flatMap((name) => [photoFile(name), thumbnailFile(name)])
+  expect(await storedFiles()).toEqual(expect.arrayContaining(files))
+  const reason = { reason: 'The picture shows an address.' }
+  await app.operator.post(`/operator/v1/listings/${id}/take-down`, { payload: reason })
+
+  await advance(30 * DAY - 10)
+  await runSchedule(app.ctx)
+  expect(await storedFiles()).toEqual(expect.arrayContaining(files))
+  expect(await photosOf(id)).toHaveLength(2)
+  await advance(10)
+  await runSchedule(app.ctx)
+  for (const file of files) expect((await app.anyone.get(`/photos/${file}`)).status).toBe(404)
+  expect(await photosOf(id)).toEqual([])
+  const [kept] = (await listing(other)).photos
+  expect(await storedFiles()).toEqual(expect.arrayContaining([photoFile(kept!)]))
 })
 
 /** Lets the leases of the listing's photos expire. */

@@ -27,7 +27,7 @@ export const listingPhotoRoutes =
           operationId: 'listPhotos',
           summary: 'List the photos of a listing',
           description:
-            'Returns the state of each of the listing’s `photo_urls`, in their order, also for a deleted listing. Not paginated.',
+            'Returns the state of each of the listing’s `photo_urls`, in their order, for 30 days also for a deleted listing. Not paginated.',
           tags: ['Listings'],
           params: Type.Object({ id: PathId('The listing') }),
           response: { 200: Data(Type.Array(PhotoSchema), 'The listing’s photos') },
