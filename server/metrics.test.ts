@@ -159,6 +159,24 @@ describe('database metrics', () => {
   })
 })
 
+it('the lag of the event loop at which the alert rules look is that of the slowest process', async () => {
+  const LAG = 'nodejs_eventloop_lag_p99_seconds'
+  expect(
+    await readFile(new URL('../deploy/prometheus/alerts.yml', import.meta.url), 'utf8'),
+  ).toContain(`expr: ${LAG} >`)
+  const metrics = createMetrics({
+    dataDir: '/',
+    others: async (own) => [
+      own.map((metric) =>
+        metric.name === LAG ? { ...metric, values: [{ value: 60, labels: {} }] } : metric,
+      ),
+    ],
+  })
+  const text = await metrics.text(app.ctx)
+  metrics.close()
+  expect(sampleValue(text, LAG)).toBe(60)
+})
+
 describe('Redis', () => {
   it('cardstall_redis_up is 0 and a lost connection is counted while Redis is unreachable', async () => {
     const settings = { REDIS_URL: 'redis://127.0.0.1:1' }

@@ -96,6 +96,10 @@ export function createMetrics({
   const registry = new Registry()
   const shared = sharedGauges(dataDir, maxAgeMs)
   collectDefaultMetrics({ register: registry })
+  // The library takes the average of all processes: the alert rules would not notice one of eight that is blocked.
+  Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, {
+    aggregator: 'max',
+  })
 
   const requests = requestHistogram(registry)
   const limited = new Counter({
