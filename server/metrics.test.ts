@@ -23,7 +23,7 @@ async function growth(sample: string, work: () => Promise<unknown>): Promise<num
 }
 
 /** The metrics page with figures newly read from the database. */
-const freshPage = (source: Pick<TestApp['ctx'], 'db' | 'now'> = app.ctx) => {
+const freshPage = (source: Pick<TestApp['ctx'], 'db' | 'now' | 'config'> = app.ctx) => {
   const metrics = createMetrics({ dataDir: '/', maxAgeMs: 0 })
   return metrics.text(source).finally(() => metrics.close())
 }
@@ -119,6 +119,23 @@ describe('queue metrics', () => {
   })
 })
 
+it('the queue of shipments has those of the present carrier, because no other is polled', async () => {
+  await importCatalogFixture(app.operator)
+  const seller = await app.seller({ account: shipsBy(LABEL) })
+  const [id] = await list(seller, cardItem())
+  const [slice] = (await sendCart(app, [[id!, 1]])).body.data.slices
+  await seller.post(`/v1/orders/${slice.order_ids[0]}/label`)
+  const due = new Date(app.ctx.now().getTime() - 90_000)
+  const itemsOf = async (provider: string) => {
+    await app.ctx.db`update shipments set poll_at = ${due}, provider = ${provider}`
+    const page = await freshPage()
+    const age = sampleValue(page, 'cardstall_queue_oldest_due_seconds{queue="shipments"}')!
+    return [sampleValue(page, 'cardstall_queue_items{queue="shipments"}')! > 0, age >= 90]
+  }
+  expect(await itemsOf('simulated')).toEqual([true, true])
+  expect(await itemsOf('former')).toEqual([false, false])
+})
+
 describe('database metrics', () => {
   /** A fake database that counts queries; they settle when the test settles `result`. */
   const slowDatabase = () => {
@@ -128,7 +145,7 @@ describe('database metrics', () => {
       queries.push(1)
       return result.promise
     }) as never
-    return { source: { db, now: () => new Date(0) }, queries, result }
+    return { source: { ...app.ctx, db, now: () => new Date(0) }, queries, result }
   }
 
   it('while the database is down, /metrics works without database figures', async () => {

@@ -10,6 +10,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client'
+import type { Config } from './config.ts'
 import type { Db } from './database/sql.ts'
 
 const UNREADABLE = [400, 408, 431]
@@ -27,7 +28,7 @@ type ImportOutcome = (typeof IMPORT_OUTCOMES)[number]
 type ImportCounts = Record<(typeof IMPORT_RESULTS)[number], number>
 
 /** The source of the gauges of the database and of the queues. */
-type Source = { db: Db; now: () => Date }
+type Source = { db: Db; now: () => Date; config: Pick<Config, 'carrier'> }
 
 /** The metrics of one process, as it sends them to another one. */
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[]
@@ -312,8 +313,8 @@ function sharedGauges(dataDir: string, maxAgeMs: number) {
     connections.reset()
   }
 
-  const readQueues = async ({ db, now }: Source) => {
-    for (const { queue, items, oldestDue } of await readQueueRows(db)) {
+  const readQueues = async ({ db, now, config }: Source) => {
+    for (const { queue, items, oldestDue } of await readQueueRows(db, config.carrier ?? null)) {
       queueItems.labels(queue).set(items)
       const age = oldestDue === null ? 0 : (now().getTime() - oldestDue.getTime()) / 1000
       queueAge.labels(queue).set(Math.max(age, 0))
@@ -431,7 +432,9 @@ const readConnections = (db: Db) => db<{ state: string; count: number; size: num
  * unfinished items, and at most MAX_COUNTED entries of each. The deliveries' index begins with the endpoint, so a loose
  * index scan over the endpoints finds their oldest item.
  */
-const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: Date | null }[]>`
+const readQueueRows = (db: Db, carrier: string | null) => db<
+  { queue: string; items: number; oldestDue: Date | null }[]
+>`
   with recursive endpoints as (
     (
       select endpoint_id as id
@@ -477,10 +480,15 @@ const readQueueRows = (db: Db) => db<{ queue: string; items: number; oldestDue: 
     (
       select count(*)
       from (
-        select 1 from shipments where poll_at is not null order by poll_at limit ${MAX_COUNTED}
+        select 1
+        from shipments
+        -- Only the present carrier is polled.
+        where poll_at is not null and provider = ${carrier}
+        order by poll_at
+        limit ${MAX_COUNTED}
       ) one
     ),
-    (select min(poll_at) from shipments where poll_at is not null)
+    (select min(poll_at) from shipments where poll_at is not null and provider = ${carrier})
   union all
   select
     'deliveries',
