@@ -304,6 +304,19 @@ describe('CatalogReader.refresh', () => {
     expect(name()).toBe('New')
   })
 
+  it('a catalog that lost its last import in a failover is read again as it is', async () => {
+    await rename('Kept')
+    await reader.refresh()
+    await rename('Lost')
+    await reader.refresh()
+    await db`
+      with lowered as (update catalog_version set version = version - 1 returning version)
+      update sets set name = 'Kept', version = lowered.version from lowered where id = 'base1'
+    `
+    await reader.refresh()
+    expect(name()).toBe('Kept')
+  })
+
   it('a failed refresh rejects, keeps the snapshot and does not block the next refresh', async () => {
     const before = reader.current
     await rename('After the failure')

@@ -114,6 +114,10 @@ async function nextCatalog(
     'snapshot',
   )
   if (changed.version === former.version) return former
+  // A server that took over can lack the last commits of its predecessor, and the former snapshot has them.
+  if (changed.version < former.version) {
+    return nextCatalog(begin, await assembleCatalog(NOTHING, yieldToEventLoop), marketplaceUrl)
+  }
 
   const sets = new Map(former.setsById)
   for (const set of former.hidden.sets) sets.set(set.id, set)
