@@ -1,4 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
@@ -40,19 +41,30 @@ export function ListingsList() {
   const clearSelection = () => selection.onChange(new Set())
   const { opened, open, close } = useOpened()
 
-  const refresh = () => client.invalidateQueries({ queryKey: ['listings'] })
+  const lists = { queryKey: ['listings'] }
+  const refresh = () => client.invalidateQueries(lists)
 
+  /** Grows when a save begins or ends. */
+  const saves = useRef(0)
   /** Shows the saved values at once, on every page that was read before. */
   const save = async (id: number, changes: object, begun?: Begun) => {
-    const { data } = await changeListing(id, changes, begun).catch((error) => {
-      // The stock that is shown may be wrong: the change may have been made, or units were sold.
-      void refresh()
-      throw error
-    })
+    const beginning = ++saves.current
+    const { data } = await changeListing(id, changes, begun)
+      .catch((error) => {
+        // The stock that is shown may be wrong: the change may have been made, or units were sold.
+        void refresh()
+        throw error
+      })
+      .finally(() => saves.current++)
     client.setQueriesData<Paginated<Listing>>(
-      { queryKey: ['listings'] },
+      lists,
       (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },
     )
+    // The response to a read, or to another save of the row, may be older than this one although it arrives later.
+    if (saves.current > beginning + 1 || client.isFetching(lists) > 0) {
+      await client.cancelQueries(lists)
+      void refresh()
+    }
   }
 
   const columns: Column<Listing>[] = [

@@ -218,6 +218,53 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect((await seller.get('/v1/listings')).body.data[0].quantity).toBe(75)
   })
 
+  it.each(['a read of the list', 'a search', 'the save of a price'])(
+    'a stock that is saved while %s is under way stays in its field when that older response arrives',
+    async (older) => {
+      const { seller, member } = await openShop()
+      const [id] = await list(seller, cardItem({ price: 10, quantity: 2 }))
+      const page = await app.open('/dashboard/listings', { member })
+      const stock = page.getByRole('textbox', { name: 'Stock of Charizard ex' })
+      const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
+      await stock.waitFor()
+      const answered = Promise.withResolvers<void>()
+      const arrived = Promise.withResolvers<void>()
+      await page.route(
+        `**/dashboard/api/listings${older === 'the save of a price' ? `/${id}` : '?*'}`,
+        async (route) => {
+          const response = await route.fetch()
+          answered.resolve()
+          await arrived.promise
+          await route.fulfill({ response })
+        },
+        { times: 1 },
+      )
+      if (older === 'a read of the list') await readAgain(page)
+      else if (older === 'a search') await page.getByRole('searchbox').fill('charizard')
+      else {
+        await price.fill('12')
+        await price.press('Enter')
+      }
+      await answered.promise
+      await stock.fill('5')
+      const saved = page.waitForResponse(`**/dashboard/api/listings/${id}`)
+      await stock.press('Enter')
+      await saved
+      await page.locator('.input.saving').and(stock).waitFor({ state: 'detached' })
+      arrived.resolve()
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.evaluate('document.title')
+      await stock.and(page.locator('[value="5"]')).waitFor()
+      // A stock is saved as the difference to the one that is shown.
+      await stock.fill('6')
+      await Promise.all([
+        page.waitForResponse(`**/dashboard/api/listings/${id}`),
+        stock.press('Enter'),
+      ])
+      expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.quantity).toBe(6)
+    },
+  )
+
   it('a stock whose save got no response is saved once by another attempt, and a unit that is sold meanwhile stays sold', async () => {
     const seller = await openOrderShop(app)
     const [id] = (await list(seller, cardItem({ quantity: 2 }))) as [number]
