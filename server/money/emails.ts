@@ -49,6 +49,7 @@ export const payoutFailedEmail = (
 export const confirmSetupEmail = (
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
+  { holder, ibanLast4, country }: { holder: string; ibanLast4: string; country: string },
   token: string,
 ): NewMail => {
   const link = `${payoutsPage(ctx)}/setup?confirm=${token}`
@@ -56,7 +57,9 @@ export const confirmSetupEmail = (
     to: email,
     subject: 'Confirm your bank account',
     text: textFor(shopName, [
-      'Please confirm the bank account for your payouts. The link is valid for 24 hours:',
+      'Please confirm the bank account for your payouts:',
+      `Holder: ${holder}\nIBAN: ${country} •••• ${ibanLast4}`,
+      'The link is valid for 24 hours:',
       link,
       'If you have not entered a bank account, ignore this e-mail and change your password.',
     ]),

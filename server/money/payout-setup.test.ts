@@ -255,7 +255,7 @@ describe('a payout setup in the sandbox', () => {
   })
 })
 
-it('outside the sandbox a bank account takes effect with the link in the e-mail, which works once', async () => {
+it('outside the sandbox a bank account takes effect with the link in the e-mail, which names it and works once; a change is shown next to the present one until then', async () => {
   const live = await startTestApp({
     databaseUrl: app.databaseUrl,
     settings: { ...NO_LIMITS, SECRET_KEY: 'secret-key-for-tests-of-this-service' },
@@ -263,9 +263,15 @@ it('outside the sandbox a bank account takes effect with the link in the e-mail,
   live.ctx.config.sandbox = false
   const { seller, member, path } = await newSeller(live)
   const submitted = await submit(member)
-  expect(submitted.body.data).toMatchObject({ state: 'missing', holder: null })
+  expect(submitted.body.data).toMatchObject({
+    state: 'missing',
+    holder: null,
+    unconfirmed: { holder: 'Kanto Cards', iban_last4: '6789', country: 'NL' },
+  })
   expect(submitted.body.data.unconfirmed_until).not.toBeNull()
-  const token = /\?confirm=(\w+)/.exec((await mails())[0].text)?.[1]
+  const { text } = (await mails())[0]
+  expect(text).toContain('Holder: Kanto Cards\nIBAN: NL •••• 6789')
+  const token = /\?confirm=(\w+)/.exec(text)?.[1]
   expect((await live.operator.get('/operator/v1/mails?per_page=1')).text).not.toContain(token)
   const confirm = (client: SignedInClient, sent = token) =>
     client.post(`${SETUP}/confirm`, { payload: { token: sent } })
@@ -276,9 +282,17 @@ it('outside the sandbox a bank account takes effect with the link in the e-mail,
     state: 'submitted',
     iban_last4: '6789',
     unconfirmed_until: null,
+    unconfirmed: null,
   })
   expect((await confirm(member)).status).toBe(422)
   expect((await createListings(seller, [cardItem()])).status).toBe(403)
   await live.operator.post(`${path}/verify`)
   expect((await member.get(SETUP)).body.data.state).toBe('verified')
+  const changed = await submit(member, { iban: OTHER_IBAN, password: PASSWORD })
+  expect(changed.body.data).toMatchObject({
+    state: 'verified',
+    iban_last4: '6789',
+    unconfirmed: { iban_last4: '0012', country: 'DE' },
+  })
+  expect((await mails())[0].text).toContain('IBAN: DE •••• 0012')
 })

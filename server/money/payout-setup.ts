@@ -33,6 +33,8 @@ export type PayoutSetup = {
   submittedAt: Date | null
   /** The end of the time to confirm a change by e-mail. */
   unconfirmedUntil: Date | null
+  /** The bank account that waits for this confirmation. */
+  unconfirmed: { holder: string; ibanLast4: string; country: string } | null
 }
 
 /**
@@ -47,7 +49,7 @@ const HOLD_MS = 48 * HOURS
 /** The setup of an account that exists. */
 export async function getSetup(ctx: Context, accountId: number): Promise<PayoutSetup> {
   const [setup] = await ctx.db<PayoutSetup[]>`
-    select ${columns(ctx.db, ctx.now())} ${source(ctx.db)} where a.id = ${accountId}
+    select ${columns(ctx.db, ctx.now())} ${source(ctx.db, ctx.now())} where a.id = ${accountId}
   `
   return setup!
 }
@@ -60,7 +62,7 @@ export const listSetups = (
 ): Promise<{ rows: PayoutSetup[]; total: number }> =>
   readPage(ctx, page, (db) => {
     const matching = db`
-      ${source(db)}
+      ${source(db, ctx.now())}
       where
         s.account_id is ${state === 'missing' ? db`null` : db`not null`}
         ${state === undefined ? db`` : db`and ${setupStateOf(db)} = ${state}`}
@@ -79,10 +81,10 @@ export const listSetups = (
     }
   })
 
-const source = (db: Db) => db`
+const source = (db: Db, now: Date) => db`
   from accounts a
   left join payout_setups s on s.account_id = a.id
-  left join payout_setup_changes c on c.account_id = a.id
+  left join payout_setup_changes c on c.account_id = a.id and c.expires_at > ${now}
 `
 
 /** The state of the setup of an account `a`; `setup` is its row, if there is one. */
@@ -105,7 +107,14 @@ const columns = (db: Db, now: Date) => db`
   ${submissionOf(db)} as submission,
   case when s.hold_until > ${now} then s.hold_until end as "holdUntil",
   s.submitted_at as "submittedAt",
-  case when c.expires_at > ${now} then c.expires_at end as "unconfirmedUntil"
+  c.expires_at as "unconfirmedUntil",
+  case
+    when c.account_id is not null then json_build_object(
+      'holder', c.holder,
+      'ibanLast4', c.iban_last4,
+      'country', c.country
+    )
+  end as unconfirmed
 `
 
 // Each encryption has a nonce of its own, so the hash tells nothing about the IBAN. Times have whole seconds. Each
@@ -140,6 +149,7 @@ export async function submitSetup(
   const isChange = submittedAt !== null
   if (isChange) await requirePassword(wanted.password ?? '')
   const token = randomText(40)
+  const shown = { holder: wanted.holder, ibanLast4: iban.slice(-4), country: iban.slice(0, 2) }
   await inTransaction(ctx, async (tx) => {
     await tx.db`
       insert into payout_setup_changes (
@@ -149,8 +159,8 @@ export async function submitSetup(
         ${accountId},
         ${wanted.holder},
         ${sealText(ctx.config, 'bank accounts', accountId, iban)},
-        ${iban.slice(-4)},
-        ${iban.slice(0, 2)},
+        ${shown.ibanLast4},
+        ${shown.country},
         ${hashOf(token)},
         ${new Date(tx.now().getTime() + CONFIRM_MS)}
       )
@@ -166,14 +176,14 @@ export async function submitSetup(
     const seller = await sellerOf(tx, accountId)
     if (isChange) {
       const addresses = new Set([seller.email, ...(await formerEmails(tx, accountId))])
-      const accounts = { before: ibanLast4!, after: iban.slice(-4) }
+      const accounts = { before: ibanLast4!, after: shown.ibanLast4 }
       await sendMails(
         tx,
         [...addresses].map((email) => setupChangedEmail(tx, { ...seller, email }, accounts)),
       )
     }
     if (ctx.config.sandbox) await applyChange(tx, accountId)
-    else await sendMail(tx, confirmSetupEmail(tx, seller, token))
+    else await sendMail(tx, confirmSetupEmail(tx, seller, shown, token))
   })
   return getSetup(ctx, accountId)
 }

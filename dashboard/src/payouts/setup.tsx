@@ -34,15 +34,25 @@ export function SetupTab() {
   const [search] = useSearchParams()
   const token = search.get('confirm')
   return (
-    <>
-      {token !== null && <Confirmation token={token} />}
-      <Loaded query={query}>{({ data }) => <Setup setup={data} />}</Loaded>
-    </>
+    <Loaded query={query}>
+      {({ data }) => (
+        <>
+          {token !== null && <Confirmation token={token} account={data.unconfirmed} />}
+          <Setup setup={data} />
+        </>
+      )}
+    </Loaded>
   )
 }
 
 /** The link of the e-mail leads here. It changes nothing by itself, because mail programs open links as well. */
-function Confirmation({ token }: { token: string }) {
+function Confirmation({
+  token,
+  account,
+}: {
+  token: string
+  account: PayoutSetupRecord['unconfirmed']
+}) {
   const changed = useSetupChanged()
   const [, navigate] = useLocation()
   return (
@@ -61,11 +71,20 @@ function Confirmation({ token }: { token: string }) {
           </Button>
         )}
       >
-        {null}
+        {account && <Facts facts={factsOf(account)} />}
       </Form>
     </Section>
   )
 }
+
+type Account = Pick<PayoutSetupRecord, 'holder' | 'country' | 'iban_last4'>
+
+const ibanOf = ({ country, iban_last4: last }: Account) => `${country} •••• ${last}`
+
+const factsOf = (account: Account) => [
+  { label: 'Holder', value: account.holder },
+  { label: 'IBAN', value: ibanOf(account) },
+]
 
 function Setup({ setup }: { setup: PayoutSetupRecord }) {
   const [isChanging, setIsChanging] = useState(false)
@@ -75,8 +94,8 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
       {setup.unconfirmed_until !== null && (
         <div className="notice warn">
           <p>
-            We have sent you an e-mail with a link. Confirm the bank account before{' '}
-            {formatDateTime(setup.unconfirmed_until)}.
+            We have sent you an e-mail with a link. Confirm the bank account{' '}
+            {ibanOf(setup.unconfirmed!)} before {formatDateTime(setup.unconfirmed_until)}.
           </p>
         </div>
       )}
@@ -88,7 +107,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
         </div>
       )}
       <Section
-        title="Bank account"
+        title={isKnown && setup.unconfirmed ? 'Present bank account' : 'Bank account'}
         help="You need a verified bank account to list, to ship and to be paid."
         actions={
           isKnown &&
@@ -108,8 +127,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
             ...(setup.reason === null ? [] : [{ label: 'Reason', value: setup.reason }]),
             ...(isKnown
               ? [
-                  { label: 'Holder', value: setup.holder },
-                  { label: 'IBAN', value: `${setup.country} •••• ${setup.iban_last4}` },
+                  ...factsOf(setup),
                   { label: 'Entered', value: <DateTime at={setup.submitted_at} look="date" /> },
                 ]
               : []),

@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { submitSetup } from '../../money/payout-setup.ts'
 import {
   type BrowserApp,
   chromiumPath,
@@ -22,6 +23,14 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
   beforeAll(async () => {
     app = await startBrowserApp({ template: 'fixture' })
   })
+  /** Submits a bank account that needs the confirmation by e-mail, as outside the sandbox. */
+  const submitUnconfirmed = async (accountId: number, holder: string, iban: string) => {
+    app.ctx.config.sandbox = false
+    onTestFinished(() => {
+      app.ctx.config.sandbox = true
+    })
+    await submitSetup(app.ctx, accountId, { holder, iban, password: undefined }, async () => {})
+  }
 
   it('a seller enters a bank account, sees the payout of an order, and downloads the statement', async () => {
     const seller = await app.seller({ account: { ...shipsBy(PARCEL), payoutVerified: false } })
@@ -78,6 +87,31 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     const download = page.waitForEvent('download')
     await page.getByRole('link', { name: 'Download CSV' }).click()
     expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
+  })
+
+  it('the page that confirms a bank account names that account, and calls the former one the present one', async () => {
+    const member = await app.member()
+    await member.put('/dashboard/api/payouts/setup', {
+      payload: { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89' },
+    })
+    await submitUnconfirmed(member.accountId, 'Johto Cards', 'DE44 1000 0000 0000 0000 12')
+    const { body } = await app.operator.get('/operator/v1/sandbox/mail')
+    const [, token] = /\?confirm=(\w+)/.exec(body.data[0].text)!
+    const page = await app.open(`/dashboard/payouts/setup?confirm=${token}`, { member })
+    const named = page.getByRole('region', { name: 'Confirm your bank account' })
+    await named.getByText('Johto Cards').waitFor()
+    await named.getByText('DE •••• 0012').waitFor()
+    await page
+      .getByRole('region', { name: 'Present bank account' })
+      .getByText('NL •••• 6789')
+      .waitFor()
+    await expectAccessible(page)
+    await named.getByRole('button', { name: 'Confirm bank account' }).click()
+    await page.getByText('The bank account is confirmed.').waitFor()
+    await page
+      .getByRole('region', { name: /^Bank account/ })
+      .getByText('DE •••• 0012')
+      .waitFor()
   })
 
   it('the page of a payout distinguishes a deduction from money that was deducted from another payout', async () => {

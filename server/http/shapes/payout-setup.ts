@@ -24,6 +24,17 @@ export const PayoutSetupSchema = component(
       unconfirmed_until: Nullable(Timestamp(), {
         description: 'Set while a bank account waits for the seller’s confirmation by e-mail',
       }),
+      unconfirmed: Nullable(
+        Type.Object({
+          holder: Type.String(),
+          iban_last4: Type.String(),
+          country: Type.String(),
+        }),
+        {
+          description:
+            'The bank account that waits for this confirmation. The other fields are about the present one',
+        },
+      ),
     },
     { description: 'A seller’s bank account for payouts.' },
   ),
@@ -40,6 +51,11 @@ export const payoutSetupJson = (setup: PayoutSetup): Static<typeof PayoutSetupSc
   hold_until: timestampOrNull(setup.holdUntil),
   submitted_at: timestampOrNull(setup.submittedAt),
   unconfirmed_until: timestampOrNull(setup.unconfirmedUntil),
+  unconfirmed: setup.unconfirmed && {
+    holder: setup.unconfirmed.holder,
+    iban_last4: setup.unconfirmed.ibanLast4,
+    country: setup.unconfirmed.country,
+  },
 })
 
 export const examplePayoutSetup: Static<typeof PayoutSetupSchema> = {
@@ -53,4 +69,5 @@ export const examplePayoutSetup: Static<typeof PayoutSetupSchema> = {
   hold_until: null,
   submitted_at: '2026-03-01T09:30:00Z',
   unconfirmed_until: null,
+  unconfirmed: null,
 }
