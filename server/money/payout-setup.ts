@@ -206,7 +206,9 @@ export async function confirmSetup(
     `
     if (!change) {
       throw validationError({
-        token: ['This link is no longer valid. Enter the bank account again.'],
+        token: [
+          'This link is no longer valid. Use the one in the newest e-mail, or enter the bank account again.',
+        ],
       })
     }
     await applyChange(tx, accountId)

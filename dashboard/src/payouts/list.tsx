@@ -1,13 +1,13 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { Badge, type Tone } from '../ui/badge.tsx'
-import { ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
-import { listPayouts, type PayoutRecord, readSetup } from './api.ts'
+import { listPayouts, type PayoutRecord } from './api.ts'
+import { PayoutSetupNotice } from './setup-notice.tsx'
 
 export const PAYOUT_STATES: Record<PayoutRecord['state'], { label: string; tone: Tone }> = {
   due: { label: 'Due', tone: 'busy' },
@@ -76,16 +76,9 @@ export function PayoutsTab() {
     queryFn: () => listPayouts(filters),
     placeholderData: keepPreviousData,
   })
-  const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup })
-  const isMissing = setup.data !== undefined && setup.data.data.state === 'missing'
   return (
     <>
-      {isMissing && (
-        <div className="notice warn">
-          <p>Enter your bank account, so that you can list, ship and be paid.</p>
-          <ButtonLink href="/payouts/setup">Enter bank account</ButtonLink>
-        </div>
-      )}
+      <PayoutSetupNotice />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="State"

@@ -21,11 +21,17 @@ const TEXTS = {
   },
 }
 
+const UNCONFIRMED = {
+  title: 'Your bank account waits for your confirmation:',
+  text: 'open the link in the e-mail that we have sent you. You can’t list, ship or be paid until the bank account is verified.',
+  link: 'Payout setup',
+}
+
 /** Says that the seller can't be paid, until the payout setup is verified. */
 export function PayoutSetupNotice() {
   const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup }).data?.data
   if (!setup || setup.state === 'verified') return null
-  const { title, text, link } = TEXTS[setup.state]
+  const { title, text, link } = setup.unconfirmed ? UNCONFIRMED : TEXTS[setup.state]
   return (
     <div className="notice warn">
       <Icon name="warning" />

@@ -13,7 +13,8 @@ import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { confirmSetup, type PayoutSetupRecord, readSetup, submitSetup } from './api.ts'
 
-const STATES: Record<PayoutSetupRecord['state'], { label: string; tone: Tone }> = {
+const STATES: Record<PayoutSetupRecord['state'] | 'unconfirmed', { label: string; tone: Tone }> = {
+  unconfirmed: { label: 'Not confirmed', tone: 'warn' },
   missing: { label: 'Missing', tone: 'warn' },
   submitted: { label: 'Being checked', tone: 'busy' },
   verified: { label: 'Verified', tone: 'good' },
@@ -89,6 +90,9 @@ const factsOf = (account: Account) => [
 function Setup({ setup }: { setup: PayoutSetupRecord }) {
   const [isChanging, setIsChanging] = useState(false)
   const isKnown = setup.submitted_at !== null
+  // Another submission would end the link of the one before.
+  const isEntered = isKnown || setup.unconfirmed !== null
+  const state = STATES[setup.state === 'missing' && setup.unconfirmed ? 'unconfirmed' : setup.state]
   return (
     <>
       {setup.unconfirmed_until !== null && (
@@ -110,7 +114,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
         title={isKnown && setup.unconfirmed ? 'Present bank account' : 'Bank account'}
         help="You need a verified bank account to list, to ship and to be paid."
         actions={
-          isKnown &&
+          isEntered &&
           !isChanging && (
             <Button icon="edit" onPress={() => setIsChanging(true)}>
               Change
@@ -122,7 +126,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
           facts={[
             {
               label: 'State',
-              value: <Badge tone={STATES[setup.state].tone}>{STATES[setup.state].label}</Badge>,
+              value: <Badge tone={state.tone}>{state.label}</Badge>,
             },
             ...(setup.reason === null ? [] : [{ label: 'Reason', value: setup.reason }]),
             ...(isKnown
@@ -133,7 +137,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
               : []),
           ]}
         />
-        {(!isKnown || isChanging) && (
+        {(!isEntered || isChanging) && (
           <SetupForm setup={setup} isChange={isKnown} onDone={() => setIsChanging(false)} />
         )}
       </Section>
@@ -171,7 +175,7 @@ function SetupForm({
           <Button type="submit" look="primary" isPending={isSaving}>
             Save bank account
           </Button>
-          {isChange && <Button onPress={onDone}>Cancel</Button>}
+          {(isChange || setup.unconfirmed) && <Button onPress={onDone}>Cancel</Button>}
         </>
       )}
     >

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { submitSetup } from '../../money/payout-setup.ts'
 import {
   type BrowserApp,
@@ -18,6 +18,8 @@ import {
   shipsBy,
 } from '../../test/fixtures/orders.ts'
 
+const SETUP = '/dashboard/api/payouts/setup'
+
 describe.skipIf(!chromiumPath)('the page Payouts', () => {
   let app: BrowserApp
   beforeAll(async () => {
@@ -26,10 +28,8 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
   /** Submits a bank account that needs the confirmation by e-mail, as outside the sandbox. */
   const submitUnconfirmed = async (accountId: number, holder: string, iban: string) => {
     app.ctx.config.sandbox = false
-    onTestFinished(() => {
-      app.ctx.config.sandbox = true
-    })
     await submitSetup(app.ctx, accountId, { holder, iban, password: undefined }, async () => {})
+    app.ctx.config.sandbox = true
   }
 
   it('a seller enters a bank account, sees the payout of an order, and downloads the statement', async () => {
@@ -40,7 +40,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
       width: 360,
       expects: /422|NAME_NOT_RESOLVED/,
     })
-    await page.getByRole('link', { name: 'Enter bank account' }).click()
+    await page.getByRole('link', { name: 'Enter the bank account' }).click()
     await page.getByLabel('Holder').fill('Kanto Cards')
     await page.getByLabel('IBAN').fill('NL02 ABNA 0123 4567 80')
     await page.getByRole('button', { name: 'Save bank account' }).click()
@@ -91,7 +91,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
 
   it('the page that confirms a bank account names that account, and calls the former one the present one', async () => {
     const member = await app.member()
-    await member.put('/dashboard/api/payouts/setup', {
+    await member.put(SETUP, {
       payload: { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89' },
     })
     await submitUnconfirmed(member.accountId, 'Johto Cards', 'DE44 1000 0000 0000 0000 12')
@@ -112,6 +112,35 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
       .getByRole('region', { name: /^Bank account/ })
       .getByText('DE •••• 0012')
       .waitFor()
+  })
+
+  it('no page asks to enter a missing or rejected bank account again while its successor waits for the confirmation by e-mail', async () => {
+    for (const former of ['missing', 'rejected']) {
+      const { accountId } = await app.seller({ account: { payoutVerified: false } })
+      const member = await app.member(accountId)
+      const iban = 'NL02 ABNA 0123 4567 89'
+      if (former === 'rejected') {
+        await member.put(SETUP, { payload: { holder: 'Kanto Cards', iban } })
+        await app.operator.post(`/operator/v1/accounts/${accountId}/payout-setup/reject`, {
+          payload: { reason: 'Another holder' },
+        })
+      }
+      await submitUnconfirmed(accountId, 'Johto Cards', iban)
+      const page = await app.open('/dashboard', { member })
+      for (const path of ['', '/payouts']) {
+        await page.goto(`${app.address}/dashboard${path}`)
+        await page.getByText('Your bank account waits for your confirmation').waitFor()
+        expect(await page.getByRole('link', { name: /bank account$/ }).count()).toBe(0)
+      }
+      await expectAccessible(page)
+      await page.getByRole('link', { name: 'Payout setup' }).click()
+      await page.getByText('We have sent you an e-mail').waitFor()
+      expect(await page.getByLabel('IBAN').count()).toBe(0)
+      await page.getByRole('button', { name: 'Change' }).click()
+      await page.getByLabel('IBAN').waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByLabel('IBAN').waitFor({ state: 'detached' })
+    }
   })
 
   it('the page of a payout distinguishes a deduction from money that was deducted from another payout', async () => {
