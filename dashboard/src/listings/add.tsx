@@ -44,6 +44,7 @@ export default function AddListing() {
       </PageHeader>
       {item ? (
         <NewListing
+          key={filters.item}
           item={item}
           details={detailsOf(item, items)}
           onBack={() => setFilters({ item: '' })}

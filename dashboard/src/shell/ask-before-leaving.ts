@@ -43,7 +43,7 @@ export function askBeforeLeaving(): void {
 }
 
 function isRefused(url: string | URL, isBack: boolean): boolean {
-  const isOtherPage = new URL(url, location.href).pathname !== location.pathname
+  const isOtherPage = formAt(new URL(url, location.href)) !== formAt(new URL(location.href))
   // A dialog covers the links of the page, so the address changes because the dialog is closed.
   const lost = unsavedInput().find(
     (form) => isBack || (isOtherPage && !form.closest('[role="dialog"]')),
@@ -52,6 +52,9 @@ function isRefused(url: string | URL, isBack: boolean): boolean {
   const loss = lost.getAttribute('data-loss') ?? 'What you have typed is not saved.'
   return !window.confirm(`Leave this page? ${loss}`)
 }
+
+/** The part of an address that a form in the page belongs to: the path, and the card to list. Others filter a list. */
+const formAt = ({ pathname, searchParams }: URL) => `${pathname} ${searchParams.get('item')}`
 
 function askOnNavigate() {
   window.navigation.addEventListener('navigate', (event) => {

@@ -1037,6 +1037,26 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByRole('heading', { name: 'Charizard ex' }).waitFor()
   })
 
+  it('the form of a new listing asks before the search leads to another card, whose form is empty and in its own language', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/new?q=pikachu&item=np-fr-2', { member })
+    const price = page.getByRole('textbox', { name: 'Price' })
+    const language = page.getByRole('combobox', { name: 'Language' })
+    await price.fill('7')
+    expect(await language.inputValue()).toBe('FR')
+    for (const answer of ['dismiss', 'accept'] as const) {
+      await page.keyboard.press('Control+K')
+      await page.getByRole('dialog', { name: 'Search' }).waitFor()
+      await page.keyboard.type('pikachu')
+      const asked = page.waitForEvent('dialog')
+      const choice = page.getByRole('menuitem', { name: /Promos 2 · EN/ }).click()
+      await (await asked)[answer]()
+      await choice
+      expect(await price.inputValue()).toBe(answer === 'dismiss' ? '7' : '')
+      expect(await language.inputValue()).toBe(answer === 'dismiss' ? 'FR' : 'EN')
+    }
+  })
+
   it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint, and is not lost without a question', async () => {
     const { seller, member } = await openShop()
     const page = await app.open('/dashboard/listings/import', { member })
