@@ -246,7 +246,7 @@ function OrderActionForm({
     slice.disputes.find((each) => each.order_id === order.id && each.state !== 'resolved'),
   )
 
-  async function submit(data: FormData) {
+  async function submit(data: FormData): Promise<undefined> {
     const input = body?.(data, seen.order, dispute?.id)
     setKept(seen)
     await send(`orders/${order.id}/${path}`, input, attempt(input)).catch((error) => {

@@ -11,7 +11,9 @@ export const SignIn = () => (
     <PageHeader title="Console">For the staff of this marketplace.</PageHeader>
     <Form
       label="Sign in"
-      onSubmit={(data) => session.begin(String(data.get('token')).trim())}
+      onSubmit={async (data) => {
+        await session.begin(String(data.get('token')).trim())
+      }}
       actions={(isSaving) => (
         <Button type="submit" look="primary" isPending={isSaving}>
           Sign in

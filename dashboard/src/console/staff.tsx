@@ -4,7 +4,7 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { RadioGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Secret } from '../ui/secret.tsx'
+import { Secret, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -23,7 +23,7 @@ const ROLES: { value: Staff['role']; label: string; help: string }[] = [
 export default function StaffPage() {
   const query = useRecord<Staff[]>('staff')
   const [isAdding, setIsAdding] = useState(false)
-  const [token, setToken] = useState<string>()
+  const [token, setToken] = useSecret<string>()
   const [revoked, setRevoked] = useState<Staff>()
   const may = useMay()
   return (

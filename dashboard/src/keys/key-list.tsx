@@ -3,7 +3,7 @@ import { Badge } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Secret } from '../ui/secret.tsx'
+import { Secret, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -18,7 +18,7 @@ const nameOf = ({ name, prefix }: KeyRecord) => name ?? `${prefix}…`
 export function KeyList() {
   const keys = useKeys()
   const [asked, setAsked] = useState<Asked>()
-  const [rotated, setRotated] = useState<NewKeyRecord>()
+  const [rotated, setRotated] = useSecret<NewKeyRecord>()
   const close = () => setAsked(undefined)
   return (
     <>

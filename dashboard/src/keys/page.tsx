@@ -1,10 +1,9 @@
-import { useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { useMe } from '../shell/me.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Secret } from '../ui/secret.tsx'
+import { Secret, useSecret } from '../ui/secret.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { createKey } from './api.ts'
 import { KeyList } from './key-list.tsx'
@@ -15,7 +14,7 @@ import './keys.css'
 
 export default function KeysPage() {
   const [, navigate] = useLocation()
-  const [secret, setSecret] = useState<string>()
+  const [secret, setSecret] = useSecret<string>()
   return (
     <>
       <PageHeader
@@ -47,7 +46,8 @@ export default function KeysPage() {
           create={createKey}
           onCreated={(created) => {
             setSecret(created)
-            navigate('/keys', { replace: true })
+            // Back may have closed the dialog meanwhile.
+            if (window.location.pathname.endsWith('/keys/new')) navigate('/keys', { replace: true })
           }}
           onClose={() => navigate('/keys', { replace: true })}
         />

@@ -143,8 +143,7 @@ function NewListing({
     }
     notify(`${item.name} was listed.`)
     await client.invalidateQueries({ queryKey: ['listings'] })
-    // The page may have been left meanwhile.
-    if (heading.current) navigate('/listings')
+    return () => navigate('/listings')
   }
 
   return (

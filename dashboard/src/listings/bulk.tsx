@@ -137,7 +137,7 @@ function BulkDialog({
   const isDone = run.current?.isDone ?? false
   const isInterrupted = run.current !== undefined && !isRunning && !isDone
 
-  async function start(data: FormData) {
+  async function start(data: FormData): Promise<undefined> {
     run.current ??= {
       change: changeOf(action, data),
       name: randomName(),

@@ -64,7 +64,7 @@ function Confirmation({
           await confirmSetup(token)
           await changed()
           notify('The bank account is confirmed.')
-          navigate('/payouts/setup', { replace: true })
+          return () => navigate('/payouts/setup', { replace: true })
         }}
         actions={(isSaving) => (
           <Button type="submit" look="primary" isPending={isSaving}>

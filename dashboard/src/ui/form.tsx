@@ -17,8 +17,11 @@ import { notifyFailure } from './toast.tsx'
 
 type FormProps = {
   children: ReactNode
-  /** Gets the named fields. Its error is shown: messages of fields at the fields, all others above the form. */
-  onSubmit: (data: FormData) => Promise<unknown>
+  /**
+   * Gets the named fields. Its error is shown: messages of fields at the fields, all others above the form. A function that
+   * it returns leads to another page: it runs only if the form is still shown.
+   */
+  onSubmit: (data: FormData) => Promise<undefined | (() => void)>
   /** The buttons below the fields. */
   actions: (isSaving: boolean) => ReactNode
   label?: string
@@ -57,8 +60,9 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
     // Before the save, because it may lead to another page.
     const forget = rememberInput(event.currentTarget)
     try {
-      await onSubmit(new FormData(event.currentTarget))
+      const leave = await onSubmit(new FormData(event.currentTarget))
       setError(undefined)
+      if (leave && form.current) leave()
     } catch (thrown) {
       if (!form.current) return notifyFailure(thrown)
       setError(thrown as Error)

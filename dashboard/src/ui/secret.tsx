@@ -1,6 +1,27 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy-button.tsx'
+import { notify } from './toast.tsx'
+
+const LOST =
+  'A secret can no longer be shown, because you left its page before it came. Rotate or revoke it there.'
+
+/** The secret to show, and a function that changes it. If its page was left meanwhile, a message says that it is lost. */
+export function useSecret<T>() {
+  const [secret, setSecret] = useState<T>()
+  const isShown = useRef(false)
+  useEffect(() => {
+    isShown.current = true
+    return () => {
+      isShown.current = false
+    }
+  }, [])
+  const show = (next: T | undefined) => {
+    if (isShown.current) setSecret(next)
+    else notify(LOST, { isFailure: true })
+  }
+  return [secret, show] as const
+}
 
 /** The secret of a key, an endpoint or a token, which is shown once. */
 export const Secret = ({

@@ -10,7 +10,7 @@ import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Secret } from '../ui/secret.tsx'
+import { Secret, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
@@ -39,7 +39,7 @@ type Asked = { about: 'test' | 'resend' | 'rotate' | 'delete'; endpoint: Endpoin
 export function EndpointsTab() {
   const endpoints = useEndpoints()
   const [isAdding, setIsAdding] = useState(false)
-  const [secret, setSecret] = useState<string>()
+  const [secret, setSecret] = useSecret<string>()
   const [asked, setAsked] = useState<Asked>()
   const close = () => setAsked(undefined)
   const add = (
@@ -300,7 +300,8 @@ function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: 
       <Form
         onSubmit={async (data) => {
           const { id } = await sendTest(endpoint.id, String(data.get('event')))
-          navigate(`/webhooks/deliveries/${id}`)
+          notify('The test event was sent.')
+          return () => navigate(`/webhooks/deliveries/${id}`)
         }}
         actions={(isSaving) => (
           <>

@@ -175,6 +175,44 @@ describe.skipIf(!chromiumPath)(
       expect((await app.withKey(secret).get('/v1/me')).status).toBe(200)
     })
 
+    it('a key whose response comes after Back leads to no other page: its secret is shown on the pages of the keys, and a message says elsewhere that it is lost', async () => {
+      const member = await app.member()
+      const page = await app.open('/dashboard/keys', { member })
+      page.on('dialog', (question) => question.accept())
+      const dialog = page.getByRole('dialog')
+      for (const next of ['Connected programs', 'Orders']) {
+        await page.getByRole('link', { name: 'Create a key' }).first().click()
+        await dialog.getByText('Read the catalog').click()
+        const sent = Promise.withResolvers<void>()
+        const arrived = Promise.withResolvers<void>()
+        await page.route('**/dashboard/api/keys', async (route) => {
+          if (route.request().method() === 'POST') {
+            sent.resolve()
+            await arrived.promise
+          }
+          await route.continue()
+        })
+        await dialog.getByRole('button', { name: 'Create key' }).click()
+        await sent.promise
+        await page.goBack()
+        await dialog.waitFor({ state: 'detached' })
+        await page.getByRole('link', { name: next }).click()
+        const search = page.getByRole('searchbox')
+        if (next === 'Orders') await search.fill('Misty')
+        const { href } = new URL(page.url())
+        arrived.resolve()
+        if (next === 'Orders') {
+          await page.getByText(/secret can no longer be shown/).waitFor()
+          expect(await search.inputValue()).toBe('Misty')
+        } else {
+          await page.locator('.secret code').waitFor()
+          await page.getByRole('button', { name: 'Done' }).click()
+        }
+        await page.unrouteAll({ behavior: 'wait' })
+        expect(page.url()).toBe(href)
+      }
+    })
+
     it('a message says that a key could not be revoked if its page was left meanwhile', async () => {
       const member = await app.member()
       const payload = { name: 'Till', scopes: ['catalog:read'] }

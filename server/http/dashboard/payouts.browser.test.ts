@@ -114,6 +114,27 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
       .waitFor()
   })
 
+  it('a confirmation of a bank account that ends after its page was left leaves the next page and its input', async () => {
+    const member = await app.member()
+    await submitUnconfirmed(member.accountId, 'Johto Cards', 'DE44 1000 0000 0000 0000 12')
+    const { body } = await app.operator.get('/operator/v1/sandbox/mail')
+    const [, token] = /\?confirm=(\w+)/.exec(body.data[0].text)!
+    const page = await app.open(`/dashboard/payouts/setup?confirm=${token}`, { member })
+    const arrived = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/payouts/setup/confirm', async (route) => {
+      await arrived.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Confirm bank account' }).click()
+    await page.getByRole('link', { name: 'Keys' }).click()
+    await page.getByRole('link', { name: 'Create a key' }).first().click()
+    const name = page.getByRole('dialog').getByRole('textbox', { name: 'Name' })
+    await name.fill('Till')
+    arrived.resolve()
+    await page.getByText('The bank account is confirmed.').waitFor()
+    expect(await name.inputValue()).toBe('Till')
+  })
+
   it('no page asks to enter a missing or rejected bank account again while its successor waits for the confirmation by e-mail', async () => {
     for (const former of ['missing', 'rejected']) {
       const { accountId } = await app.seller({ account: { payoutVerified: false } })

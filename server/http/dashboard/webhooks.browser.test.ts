@@ -61,6 +61,33 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.getByRole('row', { name: /order\.created.*Delivered/ }).waitFor()
   })
 
+  it('a test event whose response comes after Back leaves the next page and its input, and a message says that it was sent', async () => {
+    const shop = await app.member()
+    const { url } = await startReceiver()
+    await shop.post('/dashboard/api/webhooks', { payload: { url, events: ['order.created'] } })
+    const page = await app.open('/dashboard/keys', { member: shop })
+    page.on('dialog', (question) => question.accept())
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('button', { name: 'Actions for' }).click()
+    await page.getByRole('menuitem', { name: 'Send a test event' }).click()
+    const sent = Promise.withResolvers<void>()
+    const arrived = Promise.withResolvers<void>()
+    await page.route('**/dashboard/api/webhooks/*/test', async (route) => {
+      sent.resolve()
+      await arrived.promise
+      await route.continue()
+    })
+    await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
+    await sent.promise
+    await page.goBack()
+    await page.getByRole('link', { name: 'Create a key' }).first().click()
+    const name = page.getByRole('dialog').getByRole('textbox', { name: 'Name' })
+    await name.fill('Till')
+    arrived.resolve()
+    await page.getByText('The test event was sent.').waitFor()
+    expect(await name.inputValue()).toBe('Till')
+  })
+
   it('another attempt after a lost response adds no second endpoint, and a second one with its URL is announced', async () => {
     const seller = await app.member()
     const receiver = await startReceiver()

@@ -3,7 +3,7 @@ import { NewKeyDialog } from '../../keys/new-key.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx'
 import { Menu } from '../../ui/menu.tsx'
-import { Secret } from '../../ui/secret.tsx'
+import { Secret, useSecret } from '../../ui/secret.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
@@ -22,7 +22,7 @@ export function Keys({ accountId }: { accountId: number }) {
   const path = `accounts/${accountId}/keys`
   const query = useRecord<Key[]>(path)
   const [asked, setAsked] = useState<Asked>()
-  const [secret, setSecret] = useState<string>()
+  const [secret, setSecret] = useSecret<string>()
   const may = useMay()
   const close = () => setAsked(undefined)
   return (
