@@ -84,15 +84,18 @@ function ReplyForm({ review }: { review: Review }) {
     <Form
       label="Reply to the review"
       onSubmit={async () => {
-        try {
-          await reply(review.id, { text, former })
-        } catch (error) {
+        const { data } = await reply(review.id, { text, former }).catch((error) => {
           // The other reply is shown now, so the next attempt may replace it.
           if (isConflict(error)) setDraft({ text })
           throw error
-        }
+        })
         notify('Your reply is public now.')
-        setDraft(undefined)
+        // A text that was changed while the former one was saved stays.
+        setDraft((now) =>
+          now && now.text !== text
+            ? { text: now.text, former: data.reply?.text ?? null }
+            : undefined,
+        )
       }}
       actions={(isSaving) => (
         <>

@@ -455,7 +455,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('Thank you, Brock!').waitFor()
   })
 
-  it('a reply to a review keeps its text if another member has replied meanwhile, and replaces that reply once it was shown', async () => {
+  it('a reply to a review keeps its text if another member has replied meanwhile, replaces that reply once it was shown, and keeps what is added while it is saved', async () => {
     const { member, shop, orders } = await shopWith(PARCEL, 'Misty')
     const [order] = orders as [number]
     await ship(shop, order, { tracking_code: 'CODE' })
@@ -472,9 +472,27 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('Another reply was saved meanwhile.').waitFor()
     await page.getByText(other.payload.text).waitFor()
     expect(await typed.inputValue()).toBe(text)
+    const sent = Promise.withResolvers<void>()
+    const arrived = Promise.withResolvers<void>()
+    await page.route(
+      '**/reply',
+      async (route) => {
+        sent.resolve()
+        await arrived.promise
+        await route.continue()
+      },
+      { times: 1 },
+    )
+    await send.click()
+    await sent.promise
+    const longer = `${text} Come again!`
+    await typed.fill(longer)
+    arrived.resolve()
+    await page.getByText('Your reply is public now.').waitFor()
+    expect(await typed.inputValue()).toBe(longer)
     await send.click()
     await typed.waitFor({ state: 'detached' })
-    await page.getByText(text).waitFor()
+    await page.getByText(longer).waitFor()
     expect(await page.getByText(other.payload.text).count()).toBe(0)
   })
 
