@@ -1,19 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startSchedule } from '../schedule.ts'
-import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
+import { type SignedInClient, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
+import { form } from '../test/fixtures/members.ts'
 import { until } from '../test/until.ts'
 
 let app: TestApp
 let proxy: DatabaseProxy
 let seller: Awaited<ReturnType<TestApp['seller']>>
+let member: SignedInClient
 beforeAll(async () => {
   const { url } = await testDatabase('product')
   proxy = await databaseProxy(url)
   app = await startTestApp({ databaseUrl: proxy.url })
   seller = await app.seller()
+  member = await app.member()
   expect((await seller.get('/v1/me')).status).toBe(200)
 })
 
@@ -57,6 +60,18 @@ describe('database outage', () => {
   it('catalog requests with a known key succeed during a database outage', async () => {
     expect((await seller.get('/v1/products/tin')).status).toBe(200)
     expect((await seller.get('/v1/products?q=tin')).status).toBe(200)
+  })
+
+  it('a sign-in that meets a database outage keeps the address and the page that it leads to', async () => {
+    const next = '/dashboard/orders?q=Misty'
+    const fields = { email: 'misty@shops.example', password: 'starmie', next }
+    const refused = await app.anyone.post('/signin', form(fields))
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.anything()])
+    expect(refused.text).toContain(`name="next" value="${next}"`)
+    expect(refused.text).toContain(`value="${fields.email}"`)
+    const begun = await member.get(`/signin?next=${encodeURIComponent(next)}`)
+    expect(begun.status).toBe(503)
+    expect(begun.text).toContain(`/signin?next=${encodeURIComponent(next)}"`)
   })
 
   it('a database outage is logged occasionally, not once per request', async () => {

@@ -1,11 +1,11 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
+import { type ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { catalogued } from '../error-handler.ts'
 import { html } from '../html.ts'
 import { foreignOrigin } from '../own-origin.ts'
 import { rootOf } from '../page.ts'
-import { isMalformed, parseQuery } from '../query.ts'
+import { isMalformed, parseQuery, type Query } from '../query.ts'
 import { forbidCaching } from '../response-headers.ts'
 import { sendForm } from './layout.ts'
 
@@ -46,21 +46,25 @@ export function serveForms(app: FastifyInstance, ctx: Service): void {
   })
 }
 
-/** Shows an error as a page of its own. */
-const sendProblem = (request: FastifyRequest, reply: FastifyReply, error: ApiError) =>
-  sendForm(request, reply.code(error.status).headers(error.headers), {
+/** Shows an error as a page of its own. Its link keeps the page to which signing in leads. */
+function sendProblem(request: FastifyRequest, reply: FastifyReply, error: ApiError) {
+  const { next } = request.query as Query
+  const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`
+  return sendForm(request, reply.code(error.status).headers(error.headers), {
     title: 'That didn’t work',
     main: html`<p>${error.message}</p>
-<p><a href="${rootOf(request)}/signin">Sign in</a></p>`,
+<p><a href="${rootOf(request)}/signin${query}">Sign in</a></p>`,
   })
+}
 
 /**
- * Shows the form again with the message of an error that the visitor can correct.
+ * Shows the form again with the message of an error that the visitor can correct, or that passes.
  *
  * @throws every other error
  */
-export function messageOf(error: unknown, reply: FastifyReply): string {
-  if (!(error instanceof ApiError) || ![401, 422, 429].includes(error.status)) throw error
+export function messageOf(thrown: unknown, request: FastifyRequest, reply: FastifyReply): string {
+  const error = catalogued(thrown as FastifyError | ApiError, request)
+  if (![401, 422, 429, 503].includes(error.status)) throw thrown
   reply.code(error.status)
   const { 'retry-after': retryAfter } = error.headers
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter)

@@ -28,7 +28,7 @@ export const passwordPages =
           )
         }
       } catch (error) {
-        return sendForgot(request, reply, { email, message: messageOf(error, reply) })
+        return sendForgot(request, reply, { email, message: messageOf(error, request, reply) })
       }
       return sendForm(request, reply, {
         title: 'Look into your mailbox',
@@ -101,7 +101,7 @@ ${
       await choosePassword(ctx, purpose, token, password, request.id, endPrograms)
     } catch (error) {
       if (!(await hasJustChosen(ctx, purpose, token, password))) {
-        const message = messageOf(error, reply)
+        const message = messageOf(error, request, reply)
         const { memberEmail } = await findLink(ctx, purpose, token)
         return sendChoice(request, reply, { token, email: memberEmail, message })
       }

@@ -49,7 +49,11 @@ export const signInPages =
         setSessionCookie(reply, config, token)
         return reply.redirect(ownPath(next, config.publicUrl), 303)
       } catch (error) {
-        return sendSignIn(request, reply, { next, email, message: messageOf(error, reply) })
+        return sendSignIn(request, reply, {
+          next,
+          email,
+          message: messageOf(error, request, reply),
+        })
       }
     })
 
