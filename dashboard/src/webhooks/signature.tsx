@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -11,51 +11,61 @@ const FIELDS = ['body', 'timestamp', 'signature', 'secret']
 /** Checks a request that the seller's software has received, and names the usual mistakes. */
 export function SignatureTab() {
   const [result, setResult] = useState<SignatureRecord>()
+  // A result is about the input that was checked: it disappears with a change, also with one before it comes.
+  const checks = useRef(0)
+  const forget = () => {
+    checks.current++
+    setResult(undefined)
+  }
   return (
     <Section
       title="Check a signature"
       help="Paste a request as your software got it. Nothing of it is stored."
     >
-      <Form
-        onSubmit={async (data) => {
-          setResult(undefined)
-          const entries = FIELDS.map((name) => [name, String(data.get(name) ?? '')])
-          setResult(await checkSignature(Object.fromEntries(entries)))
-        }}
-        actions={(isSaving) => (
-          <Button type="submit" look="primary" isPending={isSaving}>
-            Check signature
-          </Button>
-        )}
-      >
-        <TextArea
-          label="Body"
-          name="body"
-          rows={6}
-          isMonospaced
-          help="The raw bytes, unformatted."
-        />
-        <TextField
-          label="Timestamp"
-          name="timestamp"
-          isMonospaced
-          help="The header X-Service-Timestamp"
-        />
-        <TextField
-          label="Signature"
-          name="signature"
-          isMonospaced
-          help="The header X-Service-Signature"
-        />
-        <TextField
-          label="Secret"
-          name="secret"
-          type="password"
-          autoComplete="off"
-          isMonospaced
-          help="It begins with svc_whsec_"
-        />
-      </Form>
+      <div onChange={forget}>
+        <Form
+          onSubmit={async (data) => {
+            forget()
+            const check = checks.current
+            const entries = FIELDS.map((name) => [name, String(data.get(name) ?? '')])
+            const found = await checkSignature(Object.fromEntries(entries))
+            if (check === checks.current) setResult(found)
+          }}
+          actions={(isSaving) => (
+            <Button type="submit" look="primary" isPending={isSaving}>
+              Check signature
+            </Button>
+          )}
+        >
+          <TextArea
+            label="Body"
+            name="body"
+            rows={6}
+            isMonospaced
+            help="The raw bytes, unformatted."
+          />
+          <TextField
+            label="Timestamp"
+            name="timestamp"
+            isMonospaced
+            help="The header X-Service-Timestamp"
+          />
+          <TextField
+            label="Signature"
+            name="signature"
+            isMonospaced
+            help="The header X-Service-Signature"
+          />
+          <TextField
+            label="Secret"
+            name="secret"
+            type="password"
+            autoComplete="off"
+            isMonospaced
+            help="It begins with svc_whsec_"
+          />
+        </Form>
+      </div>
       <div role="status">
         {result && (
           <div className={`notice ${result.valid ? 'good' : 'bad'}`}>
