@@ -2,7 +2,7 @@ import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
-import { LoadedPage, Pagination } from '../ui/table.tsx'
+import { LoadedPage } from '../ui/table.tsx'
 import { type Delivery, useList } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
 import { AccountFilter, NumberFilter } from './filters.tsx'
@@ -38,15 +38,12 @@ export default function DeliveriesPage() {
           onChange={(endpoint_id) => setFilters({ endpoint_id }, { replace: true })}
         />
       </Filters>
-      <LoadedPage query={query}>
-        {({ data, meta }) =>
+      <LoadedPage query={query} noun="deliveries">
+        {({ data }) =>
           data.length === 0 ? (
             <Empty title={isFiltered ? 'No delivery matches these filters' : 'No deliveries yet'} />
           ) : (
-            <>
-              <DeliveryTable deliveries={data} />
-              <Pagination meta={meta} noun="deliveries" />
-            </>
+            <DeliveryTable deliveries={data} />
           )
         }
       </LoadedPage>

@@ -1,7 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { Paginated } from '../api.ts'
 import { Empty } from '../ui/states.tsx'
-import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
+import { type Column, LoadedPage, Table } from '../ui/table.tsx'
 
 /** A page of records in a table, with the ways to the other pages. */
 export const RecordList = <Row,>({
@@ -21,15 +21,12 @@ export const RecordList = <Row,>({
   keyOf: (row: Row) => number
   isFiltered: boolean
 }) => (
-  <LoadedPage query={query}>
-    {({ data, meta }) =>
+  <LoadedPage query={query} noun={noun}>
+    {({ data }) =>
       data.length === 0 ? (
         <Empty title={isFiltered ? `No ${noun} match these filters` : `No ${noun} yet`} />
       ) : (
-        <>
-          <Table label={label} columns={columns} rows={data} keyOf={keyOf} />
-          <Pagination meta={meta} noun={noun} />
-        </>
+        <Table label={label} columns={columns} rows={data} keyOf={keyOf} />
       )
     }
   </LoadedPage>

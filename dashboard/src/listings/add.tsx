@@ -14,6 +14,7 @@ import { Button } from '../ui/button.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
 import { Form } from '../ui/form.tsx'
+import { plural } from '../ui/format.ts'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
@@ -58,6 +59,9 @@ export default function AddListing() {
               onChange={(q) => setFilters({ q, item: '' }, { replace: true })}
             />
           </search>
+          <p role="status" className="visually-hidden">
+            {q !== '' && query.data && `${plural(items.length, 'item')} found`}
+          </p>
           {q !== '' && (
             <Loaded query={query}>
               {({ data, q: searched }) =>

@@ -13,7 +13,7 @@ import { Icon } from '../ui/icons.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
-import { type Column, LoadedPage, Pagination, Table, useSelection } from '../ui/table.tsx'
+import { type Column, LoadedPage, Table, useSelection } from '../ui/table.tsx'
 import { type Begun, changeListing, type Listing, nameOf, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
@@ -196,22 +196,19 @@ export function ListingsList() {
         }}
         onClear={clearSelection}
       />
-      <LoadedPage query={query}>
-        {({ data, meta }) =>
+      <LoadedPage query={query} noun="listings">
+        {({ data }) =>
           data.length === 0 ? (
             <NoListings isFiltered={isFiltered} />
           ) : (
-            <>
-              <Table
-                label="Listings"
-                columns={columns}
-                rows={data}
-                keyOf={({ id }) => id}
-                nameOf={rowName}
-                selection={selection}
-              />
-              <Pagination meta={meta} noun="listings" />
-            </>
+            <Table
+              label="Listings"
+              columns={columns}
+              rows={data}
+              keyOf={({ id }) => id}
+              nameOf={rowName}
+              selection={selection}
+            />
           )
         }
       </LoadedPage>

@@ -4,7 +4,7 @@ import { Badge } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { Empty } from '../ui/states.tsx'
-import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
+import { type Column, LoadedPage, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { type Dispute, listDisputes } from './api.ts'
 import { outcomeOf } from './disputes.tsx'
@@ -33,8 +33,8 @@ export function DisputeList() {
           onChange={(state) => setFilters({ state })}
         />
       </Filters>
-      <LoadedPage query={query}>
-        {({ data, meta }) =>
+      <LoadedPage query={query} noun="disputes">
+        {({ data }) =>
           data.length === 0 ? (
             <Empty title={isFiltered ? 'No such disputes' : 'No disputes'} icon="orders">
               {isFiltered
@@ -42,10 +42,7 @@ export function DisputeList() {
                 : 'If a buyer reports a problem with an order, it appears here.'}
             </Empty>
           ) : (
-            <>
-              <Table label="Disputes" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
-              <Pagination meta={meta} noun="disputes" />
-            </>
+            <Table label="Disputes" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
           )
         }
       </LoadedPage>

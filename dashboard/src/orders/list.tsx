@@ -115,6 +115,9 @@ export function OrderList() {
           onChange={(buyer) => setFilters({ buyer }, { replace: true })}
         />
       </Filters>
+      <p role="status" className="visually-hidden">
+        {query.data && `${plural(query.data.data.length, 'order')} on this page`}
+      </p>
       <Loaded query={query}>
         {(list) =>
           list.data.length > 0 ? (

@@ -4,7 +4,7 @@ import { Badge, type Tone } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { Empty } from '../ui/states.tsx'
-import { type Column, LoadedPage, Pagination, Table } from '../ui/table.tsx'
+import { type Column, LoadedPage, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { listPayouts, type PayoutRecord } from './api.ts'
 import { PayoutSetupNotice } from './setup-notice.tsx'
@@ -91,8 +91,8 @@ export function PayoutsTab() {
           ]}
         />
       </Filters>
-      <LoadedPage query={query}>
-        {({ data, meta }) =>
+      <LoadedPage query={query} noun="payouts">
+        {({ data }) =>
           data.length === 0 ? (
             <Empty
               icon="payouts"
@@ -102,10 +102,7 @@ export function PayoutsTab() {
               buyer confirms it, or 14 days after shipping.
             </Empty>
           ) : (
-            <>
-              <Table label="Payouts" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
-              <Pagination meta={meta} noun="payouts" />
-            </>
+            <Table label="Payouts" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
           )
         }
       </LoadedPage>

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useFilters } from '../ui/filters.tsx'
 import { Section } from '../ui/section.tsx'
 import { Empty } from '../ui/states.tsx'
-import { LoadedPage, Pagination } from '../ui/table.tsx'
+import { LoadedPage } from '../ui/table.tsx'
 import { listReviews } from './api.ts'
 import { ReviewEntry, summaryOf } from './review.tsx'
 
@@ -15,23 +15,20 @@ export function ReviewsOfShop() {
     placeholderData: keepPreviousData,
   })
   return (
-    <LoadedPage query={query}>
-      {({ data, meta, rating, reviews }) =>
+    <LoadedPage query={query} noun="reviews">
+      {({ data, rating, reviews }) =>
         data.length === 0 ? (
           <Empty title="No reviews yet" icon="star">
             Buyers can review an order after they have received it.
           </Empty>
         ) : (
-          <>
-            <Section title="Reviews" help={summaryOf(rating, reviews)}>
-              <ul className="reviews">
-                {data.map((review) => (
-                  <ReviewEntry key={review.id} review={review} />
-                ))}
-              </ul>
-            </Section>
-            <Pagination meta={meta} noun="reviews" />
-          </>
+          <Section title="Reviews" help={summaryOf(rating, reviews)}>
+            <ul className="reviews">
+              {data.map((review) => (
+                <ReviewEntry key={review.id} review={review} />
+              ))}
+            </ul>
+          </Section>
         )
       }
     </LoadedPage>

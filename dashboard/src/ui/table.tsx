@@ -160,14 +160,17 @@ const useAddressOfPage = () => {
 }
 
 /**
- * The page of a list in each of its states. A page after the last one, such as the last one after the deletion of its
- * rows, leads to the last one.
+ * The page of a list in each of its states, with the ways to the others. A page after the last one, such as the last one
+ * after the deletion of its rows, leads to the last one.
  */
 export function LoadedPage<List extends Paginated<unknown>>({
   query,
+  noun,
   children,
 }: {
   query: Pick<UseQueryResult<List>, 'data' | 'error' | 'refetch'>
+  /** The rows in the plural: "payouts". Without it, the children have the ways to other pages. */
+  noun?: string
   children: (list: List) => ReactNode
 }) {
   const addressOf = useAddressOfPage()
@@ -175,7 +178,15 @@ export function LoadedPage<List extends Paginated<unknown>>({
     <Loaded query={query}>
       {(list) => {
         const { current_page: page, last_page: last } = list.meta
-        if (page <= last) return children(list)
+        if (page <= last) {
+          return (
+            <>
+              {children(list)}
+              {/* Also without rows: screen readers skip a status that appears together with its text. */}
+              {noun && <Pagination meta={list.meta} noun={noun} />}
+            </>
+          )
+        }
         return (
           <>
             <Redirect key={last} to={addressOf(last)} replace />
@@ -195,7 +206,7 @@ export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; n
   // The pages of a long list may reach only its newest rows.
   const isCut = page === last && page * size < total
   return (
-    <nav className="pagination" aria-label="Pages">
+    <nav className={total === 0 ? 'visually-hidden' : 'pagination'} aria-label="Pages">
       <p role="status">
         {total === 0 || first > total
           ? `${formatNumber(total)} ${noun}`

@@ -5,7 +5,7 @@ import { Select } from '../ui/fields.tsx'
 import { Filters, PeriodFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
 import { Empty } from '../ui/states.tsx'
-import { LoadedPage, Pagination, Table } from '../ui/table.tsx'
+import { LoadedPage, Table } from '../ui/table.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type DeliveryRecord, useDeliveries, useEndpoints } from './api.ts'
 
@@ -64,8 +64,8 @@ export function DeliveriesTab() {
         />
         <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
       </Filters>
-      <LoadedPage query={deliveries}>
-        {({ data, meta }) =>
+      <LoadedPage query={deliveries} noun="deliveries">
+        {({ data }) =>
           data.length === 0 ? (
             <Empty title={isFiltered ? 'No such deliveries' : 'No deliveries yet'} icon="webhooks">
               {isFiltered
@@ -73,46 +73,43 @@ export function DeliveriesTab() {
                 : 'Each event that is sent to one of your endpoints appears here, with every attempt.'}
             </Empty>
           ) : (
-            <>
-              <Table
-                label="Deliveries"
-                rows={data}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    key: 'event',
-                    header: 'Event',
-                    isRowHeader: true,
-                    cell: ({ id, event }) => (
-                      <Link href={`/webhooks/deliveries/${id}`} className="event-name">
-                        {event} <span className="delivery-id">#{id}</span>
-                      </Link>
-                    ),
-                  },
-                  {
-                    key: 'status',
-                    header: 'Status',
-                    cell: ({ status }) => <StatusBadge status={status} />,
-                  },
-                  {
-                    key: 'endpoint',
-                    header: 'Endpoint',
-                    cell: ({ endpoint_id: id, endpoint_deleted }) => (
-                      <span className="endpoint-url">
-                        {endpoint_deleted ? 'Deleted endpoint' : (urls.get(id) ?? <Missing />)}
-                      </span>
-                    ),
-                  },
-                  { key: 'attempts', header: 'Attempts', cell: (row) => <Attempts of={row} /> },
-                  {
-                    key: 'created_at',
-                    header: 'Time of the event',
-                    cell: (row) => <DateTime at={row.created_at} />,
-                  },
-                ]}
-              />
-              <Pagination meta={meta} noun="deliveries" />
-            </>
+            <Table
+              label="Deliveries"
+              rows={data}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  key: 'event',
+                  header: 'Event',
+                  isRowHeader: true,
+                  cell: ({ id, event }) => (
+                    <Link href={`/webhooks/deliveries/${id}`} className="event-name">
+                      {event} <span className="delivery-id">#{id}</span>
+                    </Link>
+                  ),
+                },
+                {
+                  key: 'status',
+                  header: 'Status',
+                  cell: ({ status }) => <StatusBadge status={status} />,
+                },
+                {
+                  key: 'endpoint',
+                  header: 'Endpoint',
+                  cell: ({ endpoint_id: id, endpoint_deleted }) => (
+                    <span className="endpoint-url">
+                      {endpoint_deleted ? 'Deleted endpoint' : (urls.get(id) ?? <Missing />)}
+                    </span>
+                  ),
+                },
+                { key: 'attempts', header: 'Attempts', cell: (row) => <Attempts of={row} /> },
+                {
+                  key: 'created_at',
+                  header: 'Time of the event',
+                  cell: (row) => <DateTime at={row.created_at} />,
+                },
+              ]}
+            />
           )
         }
       </LoadedPage>

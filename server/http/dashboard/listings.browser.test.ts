@@ -688,6 +688,26 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await expect.poll(async () => (await edge('.bulk-bar')).bottom).toBeLessThan(0)
   })
 
+  it('a status that stays on the page says how many listings, orders or items a search has found, also if there are none', async () => {
+    const shop = await openOrderShop(app)
+    const [id] = (await list(shop, cardItem({ quantity: 2 }))) as [number]
+    await buy(app, [[id, 1]])
+    const page = await app.open('/dashboard', { member: await app.member(shop.accountId) })
+    for (const [path, some, none] of [
+      ['listings', '1–1 of 1 listings', '0 listings'],
+      ['orders', '1 order on this page', '0 orders on this page'],
+      ['listings/new?q=charizard', 'items found', '0 items found'],
+    ] as const) {
+      await page.goto(`${app.address}/dashboard/${path}`)
+      const status = page.getByRole('status').filter({ hasText: some })
+      const element = (await status.elementHandle())!
+      await page.getByRole('searchbox').fill('xqzzy')
+      await page.getByRole('heading', { name: /match/ }).waitFor()
+      expect(await element.textContent()).toBe(none)
+      await expectAccessible(page)
+    }
+  })
+
   it('Next and Previous lead through the listings of a search', async () => {
     const { seller, member } = await openShop()
     await list(seller, ...items(35), productItem())
