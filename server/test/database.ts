@@ -4,7 +4,7 @@ import { inject } from 'vitest'
 import { importBundledCatalog } from '../catalog/import/bundled.ts'
 import { type ImportContext, importCatalog } from '../catalog/import/import.ts'
 import type { Line } from '../catalog/import/lines.ts'
-import { connect } from '../database/connect.ts'
+import { connect, connectAlone } from '../database/connect.ts'
 import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { CATALOG_FIXTURE } from './catalog-fixture.ts'
@@ -36,7 +36,8 @@ export async function testDatabase(
 ): Promise<{ db: Sql; begin: Begin; url: string }> {
   const server = inject('databaseServer')
   const name = `test_${randomBytes(6).toString('hex')}`
-  const admin = connect(server, { max: 1 })
+  // Without time limits: it waits while another worker prepares a template, and copies whole databases.
+  const admin = connectAlone(server)
   const isPrepared = template === 'fixture' || template === 'catalog'
   const cloned = isPrepared ? await prepared(template, admin, server) : EMPTY_TEMPLATE
   // Copying files takes less CPU time than the default, which logs every block.
