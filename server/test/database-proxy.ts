@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { afterAll } from 'vitest'
+import { whenFileEnds } from './when-file-ends.ts'
 
 /** A TCP relay in front of the test database, which can fail like a network or a server. */
 export type DatabaseProxy = {
@@ -17,11 +17,6 @@ export type DatabaseProxy = {
   /** Ends `refuse` or `freeze`. */
   restore(): Promise<void>
 }
-
-const closers: (() => void)[] = []
-afterAll(() => {
-  for (const close of closers.splice(0)) close()
-})
 
 /** Starts a relay on a free loopback port; it is closed when the test file ends. */
 export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
@@ -60,7 +55,7 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   const url = new URL(databaseUrl)
   url.search = ''
   url.host = `127.0.0.1:${port}`
-  closers.push(() => {
+  whenFileEnds(() => {
     listener?.close()
     reset()
   })
