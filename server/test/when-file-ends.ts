@@ -8,7 +8,15 @@ export function whenFileEnds(cleanup: () => unknown): void {
   cleanups.push(cleanup)
 }
 
-/** Runs the registered clean-ups; setup.ts calls it after each file. */
+/** Runs all registered clean-ups, then throws the first error; setup.ts calls it after each file. */
 export async function cleanUpFile(): Promise<void> {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+  const errors: unknown[] = []
+  for (const cleanup of cleanups.splice(0).reverse()) {
+    try {
+      await cleanup()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw errors[0]
 }
