@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { createAccount, type NewAccount } from '../accounts/accounts.ts'
 import { buildApp } from '../app.ts'
@@ -102,7 +101,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     PUBLIC_URL,
     OPERATOR_TOKEN,
     SECRET_KEY: 'secret-key-for-tests-of-this-service',
-    STORAGE_URL: await newStorage(),
+    DATA_DIR: await newDirectory(),
     ...options.settings,
   })
   const { log, logged } = listeningLog()
@@ -166,10 +165,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
 }
 
 /** A new directory, removed when the test file ends. */
-async function newStorage(): Promise<string> {
-  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-files-'))
+async function newDirectory(): Promise<string> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-app-'))
   whenFileEnds(() => rm(directory, { recursive: true, force: true }))
-  return pathToFileURL(directory).href
+  return directory
 }
 
 let sellers = 0
