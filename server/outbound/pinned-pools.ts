@@ -14,8 +14,11 @@ export type PinnedPools = {
   close(): Promise<void>
 }
 
-/** @param timeoutMs time limit of connecting, TLS included */
-export function pinnedPools(network: Network, { timeoutMs }: { timeoutMs: number }): PinnedPools {
+/** @param options.timeoutMs time limit of connecting, TLS included */
+export function pinnedPools(
+  network: Network,
+  { timeoutMs, keepAliveMs = KEEP_ALIVE_MS }: { timeoutMs: number; keepAliveMs?: number },
+): PinnedPools {
   const pools = new Map<string, { pool: Pool; usedAt: number }>()
 
   const closeIdle = setInterval(() => {
@@ -34,8 +37,8 @@ export function pinnedPools(network: Network, { timeoutMs }: { timeoutMs: number
       if (!entry) {
         const pool = new Pool(origin, {
           connect: connectorTo(network, addresses, { timeoutMs }),
-          keepAliveTimeout: KEEP_ALIVE_MS,
-          keepAliveMaxTimeout: KEEP_ALIVE_MS,
+          keepAliveTimeout: keepAliveMs,
+          keepAliveMaxTimeout: keepAliveMs,
           // The sender has a time limit for the whole request.
           headersTimeout: 0,
           bodyTimeout: 0,

@@ -97,7 +97,10 @@ async function shop(
     arrived.push({ ...delivery, body, json })
     answer(response, arrived.at(-1)!)
   }
-  return { ...(await internet.site(name, listener)), arrived, name }
+  const site = await internet.site(name, listener)
+  // Otherwise it would close idle connections after seconds, and announce that.
+  site.server.keepAliveTimeout = 0
+  return { ...site, arrived, name }
 }
 
 /** Starts a receiver that writes raw bytes to the socket; returns its URL. */
@@ -468,9 +471,9 @@ describe('the connection to a receiver', () => {
   const workers: { stop(): Promise<void> }[] = []
   afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
 
-  /** Starts the worker, which reuses connections. */
+  /** Starts the worker, which reuses connections, however long a slow machine takes for the next delivery. */
   const startWork = ({ ctx } = app) =>
-    workers.push(startDeliveryWorker(ctx, { pollIntervalMs: 3_600_000 }))
+    workers.push(startDeliveryWorker(ctx, { pollIntervalMs: 3_600_000, keepAliveMs: 600_000 }))
 
   /** Sends one event and waits for the outcome of its delivery. */
   async function deliver(endpointId: number) {

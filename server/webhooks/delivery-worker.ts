@@ -45,9 +45,9 @@ const GRACE_MS = 5_000
 /** Sends deliveries as they become due, together with the workers of other processes. */
 export function startDeliveryWorker(
   ctx: DeliveryContext & { signals: Signals },
-  options: WorkerOptions & { graceMs?: number } = {},
+  options: WorkerOptions & { graceMs?: number; keepAliveMs?: number } = {},
 ): Worker {
-  const tools = openTools(ctx)
+  const tools = openTools(ctx, options)
   const work = deliveryWork(ctx, tools, options.graceMs)
   const worker = startWorker(ctx, work, options)
   // An endpoint was disabled or deleted, in this process or another.
@@ -81,11 +81,14 @@ type Tools = {
   close(): Promise<void>
 }
 
-function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
+function openTools(
+  { network, config, databaseUrl }: DeliveryContext,
+  { keepAliveMs }: { keepAliveMs?: number } = {},
+): Tools {
   let opened: Promise<PinnedPools> | undefined
   const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, forQueue: true })
   return {
-    pools: () => (opened ??= openPools(network, config)),
+    pools: () => (opened ??= openPools(network, config, keepAliveMs)),
     queue,
     async close() {
       await (await opened)?.close()
@@ -97,9 +100,13 @@ function openTools({ network, config, databaseUrl }: DeliveryContext): Tools {
 /**
  * Loads undici with the first delivery: it takes a tenth of a second and 8 MB, which a service without webhooks saves.
  */
-async function openPools(network: Network, { webhookTimeoutMs: timeoutMs }: Config) {
+async function openPools(
+  network: Network,
+  { webhookTimeoutMs: timeoutMs }: Config,
+  keepAliveMs?: number,
+) {
   const { pinnedPools } = await import('../outbound/pinned-pools.ts')
-  return pinnedPools(network, { timeoutMs })
+  return pinnedPools(network, { timeoutMs, keepAliveMs })
 }
 
 function deliveryWork(
