@@ -53,13 +53,14 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     [4999.99, 'Diamond'],
     [5000, 'Master'],
   ])('last month’s %d euros make a seller %s', async (euros, tier) => {
+    const { ctx } = market
     const seller = await sellerOf(euros, 'Gold')
-    await advanceTo(market, 1, NEXT_RUN - 2)
-    await recalculateTiers(market.ctx)
+    const now = ctx.now()
+    const due = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 0, 5)
+    const recalculateAt = (ms: number) => recalculateTiers({ ...ctx, now: () => new Date(ms) })
+    await recalculateAt(due - 1)
     expect(await seller.tierNow()).toBe('Gold')
-
-    await advance(market.operator, 2)
-    await recalculateTiers(market.ctx)
+    await recalculateAt(due)
     expect(await seller.tierNow()).toBe(tier)
   })
 
