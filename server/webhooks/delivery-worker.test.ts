@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { connect } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { recordEvent } from '../events/record.ts'
@@ -433,16 +433,21 @@ describe('stopping a worker', () => {
     const other = await subscribe(seller, receiver.url)
     await write(1)
     await write(1, other)
-    const worker = startDeliveryWorker(app.ctx, { ...NO_POLLING, graceMs: 1_500 })
+    const graceMs = 100_000
+    const worker = startDeliveryWorker(app.ctx, { ...NO_POLLING, graceMs })
     workers.push(worker)
     await until('both attempts are under way', () => held.length === 2)
+    const timers = vi.spyOn(globalThis, 'setTimeout')
     const stopped = worker.stop()
+    const [endGrace] = timers.mock.calls.find(([, ms]) => ms === graceMs)!
+    timers.mockRestore()
     await write(1)
     signal()
     const id = (await deliveries(other))[0].id
     held.find(({ delivery }) => delivery.json.delivery_id === id)!.answer()
     await until('one delivery has finished', async () => (await waiting(other)) === 0)
     expect(held).toHaveLength(1)
+    endGrace()
     await stopped
     expect(receiver.arrived).toHaveLength(2)
     for (const one of await deliveries()) {
