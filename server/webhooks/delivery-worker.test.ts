@@ -165,9 +165,9 @@ describe('the start of a delivery', () => {
       async () => (await deliveries())[0].attempts.length === 1,
     )
     receiver.respondWith(200)
-    await advance(app.operator, 50)
+    await advance(app.operator, 30)
     expect(receiver.arrived).toHaveLength(2)
-    await advance(app.operator, 11)
+    await advance(app.operator, 31)
     await until('the delivery is retried', () => receiver.arrived.length === 3)
   })
 
