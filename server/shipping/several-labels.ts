@@ -41,13 +41,13 @@ export async function buyLabels(
   orderIds: number[],
   { startWithinMs = START_WITHIN_MS } = {},
 ): Promise<LabelResult[]> {
+  const sliceOf = await sliceIdsOf(ctx, account.id, orderIds)
   const limit = limitConcurrency(CONCURRENCY)
   const deadline = performance.now() + startWithinMs
   const buyInTime = async (orderId: number) => {
     if (performance.now() >= deadline) throw notStarted()
     return buyLabel(ctx, { account, orderId })
   }
-  const sliceOf = await sliceIdsOf(ctx, account.id, orderIds)
   const purchases = new Map<number | undefined, ReturnType<typeof buyInTime>>()
   const bought = await Promise.allSettled(
     orderIds.map((orderId) => {
