@@ -135,10 +135,10 @@ describe('offers in memory', () => {
         return Math.max(...times) - Math.min(...times) < 60_000
       })
       for (const { path } of ITEMS) {
-        const expected = await offersAt(reference, reader, path)
         // Each service learns of the other's writes shortly after they commit.
         for (const service of [app, other]) {
           await until('the service has the changes', async () => {
+            const expected = await offersAt(reference, reader, path)
             const { text, tag } = await offersAt(service, reader, path)
             return text === expected.text && tag === expected.tag
           })
