@@ -108,7 +108,7 @@ let warnings: object[]
 const opened: { close(): Promise<void> }[] = []
 afterAll(() => Promise.all(opened.map((carrier) => carrier.close())))
 
-function carrier(settings: object = {}, timeoutMs = 2_000) {
+function carrier(settings: object = {}, timeoutMs = 60_000) {
   const methods = new Map([
     ['parcel', 8],
     ['*', 9],
