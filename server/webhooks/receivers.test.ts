@@ -118,7 +118,10 @@ const GOOD: Record<string, Case> = {
   'an empty body': signed({ body: '' }),
   'a body that is no text': signed({ body: Buffer.from([0, 0xff, 0xc3, 0x28, 13, 10, 0x80]) }),
   'a long body': signed({ body: 'リザードン'.repeat(20_000) }),
-  'a timestamp from a few minutes ago': signed({ timestamp: secondsFromNow(-270) }),
+  // Signed when it is read, because it is valid for half a minute.
+  get 'a timestamp from a few minutes ago'() {
+    return signed({ timestamp: secondsFromNow(-270) })
+  },
 }
 
 /** The specification lets receivers reject old timestamps only (§5), so the examples work with a sandbox as they are. */
@@ -323,11 +326,11 @@ describe('verify of the TypeScript client', () => {
     return verify(body, headers, secret, options)
   }
 
-  it.each(sent(GOOD))(
+  it.each(sent(GOOD).map(([title]) => title))(
     'the TypeScript client accepts %s, as the examples do',
-    async (_, delivery) => {
+    async (title) => {
       // Its event is parsed afterwards, and not every body here is JSON.
-      await check(delivery).catch((error) => expect(error).toBeInstanceOf(SyntaxError))
+      await check(GOOD[title]!).catch((error) => expect(error).toBeInstanceOf(SyntaxError))
     },
   )
 
