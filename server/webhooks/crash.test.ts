@@ -42,6 +42,8 @@ describe('a delivery that is under way when its process ends', () => {
       DATA_DIR: newDataDir(),
       SANDBOX: 'true',
       WEBHOOK_ALLOW_PRIVATE: 'true',
+      // No attempt may time out, and no lease expire, before the test has seen what it waits for.
+      WEBHOOK_TIMEOUT_MS: '600000',
     }
     receiver = await startReceiver()
   })
@@ -86,16 +88,17 @@ describe('a delivery that is under way when its process ends', () => {
   }
 
   it('after kill -9, a delivery is sent again unchanged when its lease has expired, and the lost attempt does not count', async () => {
+    const [before] = await db<{ now: Date }[]>`select clock_timestamp() as now`
     const { service: killed, id } = await midAttempt()
     await killed.stop('SIGKILL')
-    const [lease] = await db`
-      select extract(epoch from leased_until - clock_timestamp()) as seconds
+    const [lease] = await db<{ from: Date; now: Date }[]>`
+      select leased_until - interval '620 seconds' as from, clock_timestamp() as now
       from delivery_queue
       where delivery_id = ${id}
     `
     // The timeout of an attempt plus 20 seconds.
-    expect(Number(lease!.seconds)).toBeGreaterThan(20)
-    expect(Number(lease!.seconds)).toBeLessThanOrEqual(30)
+    expect(lease!.from.getTime()).toBeGreaterThanOrEqual(before!.now.getTime())
+    expect(lease!.from.getTime()).toBeLessThanOrEqual(lease!.now.getTime())
 
     receiver.respondWith(500)
     const next = await started()
@@ -151,7 +154,7 @@ describe('a delivery that is under way when its process ends', () => {
     expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 })
     const seconds = (performance.now() - began) / 1000
     expect(seconds).toBeGreaterThan(4)
-    expect(seconds).toBeLessThan(15)
+    expect(seconds).toBeLessThan(60)
     const [left] = await db`
       select status, tries, attempts, leased_until
       from deliveries d
