@@ -60,7 +60,7 @@ export async function testDatabase(
 /** A new database with the schema of an earlier version. */
 export async function databaseAtVersion(version: number): Promise<string> {
   const server = inject('databaseServer')
-  const admin = connect(server, { max: 1 })
+  const admin = connectAlone(server)
   const name = `test_${randomBytes(6).toString('hex')}`
   await admin.unsafe(`create database ${name}`)
   const url = databaseUrl(server, name)
