@@ -434,7 +434,7 @@ describe('the client', () => {
     const changes = outage()
     const feed = changes.client.tools.follow(undefined, { signal })
     const change = feed[Symbol.asyncIterator]().next()
-    await until('the feed waits for changes', () => changes.sent.length > 3)
+    await until('the feed has a cursor', () => changes.events.some(({ status }) => status === 200))
     const [id] = await listed()
     expect((await change).value).toMatchObject({ kind: 'listing', id })
 
