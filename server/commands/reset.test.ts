@@ -23,10 +23,12 @@ import {
   kill,
   newHome,
   postmasterOf,
+  query,
   start,
   startProcess,
 } from '../test/embedded-homes.ts'
 import { runToEnd } from '../test/process.ts'
+import { until } from '../test/until.ts'
 import { resetCommand } from './reset.ts'
 
 afterAll(cleanUp)
@@ -107,9 +109,19 @@ describe('reset', () => {
     expect(readdirSync(dataDir).sort()).toEqual(before)
     expect(isAlive(pid)).toBe(true)
 
+    // The server notices the end of a user a moment later: of this one, when the command waits for it.
+    const { url } = user.database
+    const [session] = await query(url, `select pid from pg_locks where locktype = 'advisory'`)
+    process.kill(session!.pid as number, 'SIGSTOP')
     await kill(user.child)
-    const { code } = await runToEnd(['reset'], { DATA_DIR: dataDir })
-    expect(code).toBe(0)
+    const resetting = runToEnd(['reset'], { DATA_DIR: dataDir })
+    const waiting = `
+      select pid from pg_stat_activity
+      where application_name = 'cardstall embedded' and query like '%pg_try_advisory_lock%'
+    `
+    await until('the command waits', async () => (await query(url, waiting)).length > 0)
+    process.kill(session!.pid as number, 'SIGCONT')
+    expect((await resetting).code).toBe(0)
     expect(isAlive(pid)).toBe(false)
     expect(existsSync(dataDir)).toBe(false)
   })

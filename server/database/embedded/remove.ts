@@ -1,12 +1,16 @@
 import { lstat, readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '../../start-error.ts'
+import { waitUntil } from '../../time/wait-until.ts'
 import { isSharedClusterOf, removeUnfinished } from './cluster.ts'
 import { isAlive, readPidFile } from './pid-file.ts'
 import { findRunning, shutDown } from './server.ts'
 
 /** The lock for finding, creating, starting and stopping a database. */
 export const START_LOCK = 'postgres.lock'
+
+/** The server notices the end of a killed process a moment later, and longer on a busy machine. */
+const UNUSED_TIMEOUT_MS = 5_000
 
 /** Other files of the embedded database in DATA_DIR: password, logs, copies of its programs. */
 export const DATABASE_FILES = /^(postgres\.(password|log)(\.new|\.1)?|postgresql-\d[\w.-]*)$/
@@ -51,7 +55,10 @@ async function stopServer(dataDir: string, directory: string): Promise<void> {
   const cluster = { directory, password: password.trim(), log: join(dataDir, 'postgres.log') }
   const server = await findRunning(cluster)
   if (server) {
-    const isUnused = server.user.wasAlone && (await server.user.leave())
+    const isUnused = await waitUntil(
+      UNUSED_TIMEOUT_MS,
+      async () => (await server.user.leave()) || undefined,
+    )
     try {
       if (isUnused) await shutDown(cluster, server)
     } finally {
