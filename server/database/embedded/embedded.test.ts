@@ -40,6 +40,7 @@ import { findBinaries, reachableBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { startServer } from './launch.ts'
 import { osUserFor } from './os-user.ts'
+import { shutDown } from './server.ts'
 
 afterEach(cleanUp)
 
@@ -136,6 +137,15 @@ describe('the embedded database', () => {
     const second = await start(dataDir)
     expect(second.adopted).toBe(false)
     expect(await query(second.url, 'select number from cards')).toEqual([{ number: 4 }])
+  })
+
+  test('stopping waits for the exit of a PostgreSQL that has removed its pid file', async () => {
+    const cluster = { directory: newHome(), password: '', log: '' }
+    const exiting = 'trap "sleep 1; exit" INT; echo ready; while :; do sleep 0.05; done'
+    const server = spawn('sh', ['-c', exiting], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(server.stdout, 'data')
+    await shutDown(cluster, { pid: server.pid! })
+    expect(isAlive(server.pid!)).toBe(false)
   })
 
   test('the embedded database can have another name', async () => {

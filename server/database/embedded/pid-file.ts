@@ -31,3 +31,10 @@ export function isAlive(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
+
+/** Whether this process has exited, although its parent has not noticed. False on systems without /proc. */
+export async function isZombie(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The name of the program, in parentheses, may contain anything.
+  return stat.slice(stat.lastIndexOf(')')).startsWith(') Z')
+}

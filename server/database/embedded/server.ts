@@ -1,7 +1,7 @@
 import { StartError } from '../../start-error.ts'
 import { waitUntil } from '../../time/wait-until.ts'
 import type { Cluster } from './cluster.ts'
-import { isAlive, readPidFile, removePidFile } from './pid-file.ts'
+import { isAlive, isZombie, readPidFile, removePidFile } from './pid-file.ts'
 import { type ProbeResult, probe, type Server } from './session.ts'
 
 /** Wait for a server that is starting, recovering or shutting down. */
@@ -12,8 +12,8 @@ const SILENCE_MS = 2_000
 const SILENCE_WHEN_READY_MS = 200
 const SHUTDOWN_TIMEOUT_MS = 20_000
 const QUIT_TIMEOUT_MS = 10_000
-/** From the removal of its pid file to the exit of a server. */
-const EXIT_TIMEOUT_MS = 200
+/** From the removal of its pid file to the exit of a server, on a system that does not tell a zombie. */
+const EXIT_TIMEOUT_MS = 5_000
 
 /**
  * Finds the server that runs on the cluster, waits while it starts or stops, and makes this process its user. The pid
@@ -52,7 +52,7 @@ export async function findRunning(
 }
 
 /** Shuts the server down: disconnects its clients, writes a checkpoint, and waits for its exit. */
-export async function shutDown(cluster: Cluster, { pid }: Server): Promise<void> {
+export async function shutDown(cluster: Cluster, { pid }: Pick<Server, 'pid'>): Promise<void> {
   signal(pid, 'SIGINT')
   if (await isGone(cluster, pid, SHUTDOWN_TIMEOUT_MS)) return
   // An immediate shutdown, without a checkpoint: the next start recovers the committed transactions.
@@ -72,10 +72,10 @@ function signal(pid: number, name: NodeJS.Signals): void {
 function isGone(cluster: Cluster, pid: number, timeoutMs: number): Promise<true | undefined> {
   let unlistedSince: number | undefined
   return waitUntil(timeoutMs, async () => {
-    if (!isAlive(pid)) return true
+    // If its parent has exited, it can remain as a zombie: the init process of a container may reap it late or never.
+    if (!isAlive(pid) || (await isZombie(pid))) return true
+    // It removes its pid file right before its exit.
     if ((await readPidFile(cluster.directory))?.pid === pid) return undefined
-    // It has removed its pid file, right before its exit. If its parent has exited, it can remain as a zombie: the
-    // init process of a container may reap it late or never.
     unlistedSince ??= performance.now()
     return performance.now() - unlistedSince > EXIT_TIMEOUT_MS || undefined
   })
