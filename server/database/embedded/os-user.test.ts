@@ -33,6 +33,7 @@ import {
   start,
   startProcess,
 } from '../../test/embedded-homes.ts'
+import { until } from '../../test/until.ts'
 import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { SHARED_HOME, succeedsAs } from './os-user.ts'
@@ -104,7 +105,8 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     const [program = ''] = ps(postmasterOf(dataDir), 'args').split(' ')
     expect(program).toBe(join(copy, 'bin/postgres'))
     expect(statSync(program)).toMatchObject({ uid: 0, mode: 0o100755 })
-    expect(readdirSync(SHARED_HOME).filter((name) => name.includes('.new-'))).toEqual([])
+    const unfinished = `postgresql-${versionOf(checkout)}.new-`
+    expect(readdirSync(SHARED_HOME).filter((name) => name.startsWith(unfinished))).toEqual([])
     await query(users[0].database.url, 'create table cards ()')
     for (const user of users) await user.stop()
 
@@ -162,6 +164,12 @@ describe.runIf(nobodyCanRunUs)('started by another user, the embedded database',
     expect(statSync(user.database.directory).uid).toBe(NOBODY.uid)
     await query(user.database.url, 'create table cards ()')
     await kill(user.child)
+    // The server notices a moment later that its user is gone.
+    const users = `select count(*)::int from pg_locks where locktype = 'advisory'`
+    await until(
+      'the server has no user',
+      async () => (await query(user.database.url, users))[0]!.count === 0,
+    )
 
     const next = await startProcess(dataDir, NOBODY)
     expect(next.database.adopted).toBe(true)
