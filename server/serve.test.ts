@@ -189,13 +189,22 @@ describe('a signal to a service with a database of its own', () => {
   })
 
   it('a signal while the embedded database starts stops it again', async () => {
-    const interrupted = await startService()
-    const { dataDir } = interrupted
-    const pidFile = join(dataDir, 'postgres/postmaster.pid')
-    await until('the database server runs', () => existsSync(pidFile), FIRST_START_MS)
-    expect(await interrupted.stop('SIGINT')).toMatchObject({ code: 0, stdout: '' })
+    // The process signals itself: its next step is the import, and a signal of this process could arrive during that.
+    const preload = `
+      import processes from 'node:child_process'
+      import { syncBuiltinESMExports } from 'node:module'
+      const { spawn } = processes
+      processes.spawn = (program, ...others) => {
+        const child = spawn(program, ...others)
+        if (program.endsWith('/bin/postgres')) process.kill(process.pid, 'SIGINT')
+        return child
+      }
+      syncBuiltinESMExports()
+    `
+    const { dataDir, ended } = await startService({}, { preload })
+    expect(await ended).toMatchObject({ code: 0, stdout: '' })
     expect(logOf(dataDir)).toContain('database system is shut down')
-    expect(existsSync(pidFile)).toBe(false)
+    expect(existsSync(join(dataDir, 'postgres/postmaster.pid'))).toBe(false)
   })
 
   it('a signal during the first import ends it, and the next start imports the whole catalog', async () => {
