@@ -260,8 +260,8 @@ describe.concurrent('a signal', () => {
     const { db, url } = await testDatabase('product')
     const service = await started(onDatabase(url))
     const importing = await openImport(service, (text) => db.unsafe(text))
-    service.signal('SIGTERM')
     const began = performance.now()
+    service.signal('SIGTERM')
     expect(await service.ended).toMatchObject({ code: 0, signal: null })
     expect(performance.now() - began).toBeGreaterThan(9_000)
     expect(service.log().map(({ msg }) => msg)).toContain(INTERRUPTED)
@@ -740,8 +740,9 @@ async function watchFirstStart(): Promise<Watched> {
     async () => {
       const live = await service.get('/health/live').catch(() => undefined)
       const ready = await service.get('/health/ready').catch(() => undefined)
+      if (ready?.status === 200) return true
       if (live && ready && !service.stdout().includes('Imported')) whileImporting = { live, ready }
-      return ready?.status === 200
+      return false
     },
     FIRST_START_MS,
   )
