@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { transactionsOn } from '../database/transactions.ts'
 import { testDatabase } from '../test/database.ts'
 import { databaseProxy } from '../test/database-proxy.ts'
-import { isAlive, newHome } from '../test/embedded-homes.ts'
+import { isAlive, newHome, ps } from '../test/embedded-homes.ts'
 import { NO_LIMITS } from '../test/fixtures/listings.ts'
 import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { sampleValue } from '../test/metrics.ts'
@@ -32,6 +32,9 @@ const listening = (service: Service) =>
   [...service.stderr().matchAll(/"pid":(\d+),"msg":"listening on/g)]
     .map(([, pid]) => Number(pid))
     .filter(isAlive)
+
+const childrenOf = ({ pid }: Service) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
 
 /** Waits until two processes listen, and returns their pids. */
 const bothListen = (service: Service) =>
@@ -284,13 +287,21 @@ it('a start of two processes that cannot succeed fails with one line', async () 
 it('a start of two processes whose second one loses the database fails with one line', async () => {
   const { db, url } = await testDatabase('product')
   const proxy = await databaseProxy(url)
-  const service = await startService({ PROCESSES: '2', DATABASE_URL: proxy.url, SANDBOX: 'true' })
-  await until('the first process listens', () => listening(service).length === 1)
+  // The second process starts after the first one is ready, and pauses here until it finds a lock.
+  const preload = `
+    import cluster from 'node:cluster'
+    if (cluster.worker?.id === 2) process.kill(process.pid, 'SIGSTOP')
+  `
+  const settings = { PROCESSES: '2', DATABASE_URL: proxy.url, SANDBOX: 'true' }
+  const service = await startService(settings, { preload })
+  const second = await until('the second process pauses', () =>
+    childrenOf(service).find((pid) => ps(pid, 'stat').startsWith('T')),
+  )
   await whileLocked(
     transactionsOn(url, 1),
-    // The first process has read it, and the second one waits for it.
     (tx) => tx`lock table migrations in access exclusive mode`,
     async () => {
+      process.kill(second, 'SIGCONT')
       await untilLockWaiters(db)
       await proxy.refuse()
     },
@@ -313,8 +324,7 @@ it('a process that is killed during the start of the service is in the log', asy
     SANDBOX: 'true',
   })
   await once(silent, 'connection')
-  const children = readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8')
-  process.kill(Number(children.trim()), 'SIGKILL')
+  process.kill(childrenOf(service)[0]!, 'SIGKILL')
   expect((await service.ended).code).toBe(1)
   expect(service.log()).toContainEqual(
     expect.objectContaining({ level: 60, signal: 'SIGKILL', msg: KILLED }),
