@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
+import { transactionsOn } from '../database/transactions.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
 import { StartError } from '../start-error.ts'
 import { testDatabase } from '../test/database.ts'
@@ -197,13 +198,24 @@ describe('a signal to a command without a running service', () => {
     const dataDir = newDataDir()
     const importing = startCommand(['catalog:import', file], { DATA_DIR: dataDir })
     // Looked up each time: while the cluster is being created, its files name another server.
-    const cardsAreIn = async () => {
+    const recordsAreRead = async () => {
       const server = embedded(dataDir)
-      const rows = await query(server.url, 'select from cards limit 1')
+      const rows = await query(server.url, 'select 1 from import_records limit 1')
       return rows.length > 0 && server
     }
-    const { pid } = await until('some cards are in', () => cardsAreIn().catch(() => undefined))
-    const { code, stdout, stderr } = await importing.stop('SIGINT')
+    const { pid, url } = await until('some records are read', () =>
+      recordsAreRead().catch(() => undefined),
+    )
+    // The import waits for this lock, and so it cannot end before the signal.
+    const { begin, end } = transactionsOn(url, 1)
+    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock'`
+    await begin(async (tx) => {
+      await tx`lock table cards in share mode`
+      await until('the import waits', async () => (await query(url, waiting)).length > 0)
+      importing.signal('SIGINT')
+    })
+    await end()
+    const { code, stdout, stderr } = await importing.ended
     expect({ code, stderr }).toMatchObject({ code: 1 })
     expect(stdout).toMatch(
       /cards\.ndjson: [\d,]+ created, 0 updated, .*\n {2}The import was interrupted: .*\n$/,
