@@ -168,11 +168,7 @@ describe('the embedded database', () => {
     const squatter = createServer().listen(0, '127.0.0.1')
     await once(squatter, 'listening')
     const { port: taken } = squatter.address() as { port: number }
-    const free = createServer().listen(0, '127.0.0.1')
-    await once(free, 'listening')
-    const { port: other } = free.address() as { port: number }
-    await once(free.close(), 'close')
-
+    const other = await freePort()
     const ports = [taken, other]
     const directory = realpathSync(join(dataDir, 'postgres'))
     const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
