@@ -118,14 +118,13 @@ it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, labe
 
   const byId = (records: { id: number }[]) => new Map(records.map((record) => [record.id, record]))
   const all = await client.tools.orders.list().all(100)
-  await until('the copy has the last state of each order', () =>
-    isDeepStrictEqual(copy.order, byId(all)),
+  const listings = await client.tools.listings.list().all(ROWS)
+  expect(listings).toHaveLength(listed)
+  await until('the copy has the last state of each order and listing', () =>
+    isDeepStrictEqual([copy.order, copy.listing], [byId(all), byId(listings)]),
   )
   stop.abort()
   await following.catch(() => {})
-  const listings = await client.tools.listings.list().all(ROWS)
-  expect(listings).toHaveLength(listed)
-  expect(copy.listing).toEqual(byId(listings))
 
   const month = app.ctx.now().toISOString().slice(0, 7)
   const statement = JSON.parse((await cardstall('statement', month, '--json')).stdout)
