@@ -214,7 +214,8 @@ describe('npm run listen', () => {
     for (const ended of await Promise.all([waiting.stop('SIGINT'), posting.stop('SIGINT')])) {
       expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' })
     }
-    expect(performance.now() - began).toBeLessThan(5_000)
+    // The request to the receiver would end after 10 s.
+    expect(performance.now() - began).toBeLessThan(9_000)
   })
 
   it('listen keeps its secret between runs, if there is a DATA_DIR', async () => {

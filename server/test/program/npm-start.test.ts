@@ -46,7 +46,7 @@ it('SIGTERM to npm alone, as `npm start & kill $!` sends it, ends node and the e
   npm.stdout.setEncoding('utf8').on('data', (text) => {
     output += text
   })
-  await until('the service listens', () => output.includes('Importing the bundled'), 45_000)
+  await until('the service listens', () => output.includes('Importing the bundled'), 100_000)
   const { pid } = embedded(dataDir)
 
   npm.kill('SIGTERM')
