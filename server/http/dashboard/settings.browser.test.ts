@@ -29,6 +29,7 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     await expectAccessible(page)
     await page.getByRole('link', { name: 'End the holiday' }).click()
     await page.getByRole('button', { name: 'End the holiday' }).click()
+    await page.getByText('Your shop is open again.').waitFor()
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByText('Everything is shipped.').waitFor()
     expect(await page.getByText('Your shop is on holiday:').count()).toBe(0)
