@@ -6,7 +6,6 @@ import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/publi
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
-import { until } from '../../test/until.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 
 let app: TestApp
@@ -242,7 +241,7 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/resend', () => {
       `
       const resending = resendDeliveries(app.ctx, seller.accountId, id, everything, 3)
       resending.catch(() => {})
-      await until('the first batch is queued', async () => (await transactionsOfResends()) === 1)
+      await untilLockWaiters(app.ctx.db)
       hook.hide()
       await app.runDeliveries()
       hook.show()
