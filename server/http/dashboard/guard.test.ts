@@ -200,7 +200,10 @@ describe('the guard of the dashboard’s API', () => {
   })
 
   it('each member has limits of their own', async () => {
-    const limited = await startTestApp({ settings: { RATE_LIMIT_READ: '2' } })
+    const limited = await startTestApp({
+      settings: { RATE_LIMIT_READ: '2' },
+      rateLimitTime: () => 0,
+    })
     const first = await limited.member()
     const second = await limited.member(first.accountId)
     const statuses = []
