@@ -18,18 +18,21 @@ beforeAll(async () => {
   app = await startTestApp()
 })
 
+/** The time of the clock, in whole seconds. */
 const now = async (of: TestApp = app) => Date.parse((await of.operator.get(CLOCK)).body.data.now)
 const advance = (seconds: unknown) =>
   app.operator.post(CLOCK, { payload: { advance_seconds: seconds } })
 
 describe('the sandbox’s clock', () => {
   it('the sandbox clock is the real one until it is advanced, and continues from there', async () => {
-    expect(Math.abs((await now()) - Date.now())).toBeLessThan(5_000)
+    const began = Date.now()
     const before = await now()
+    expect(before).toBeGreaterThan(began - 1_000)
+    expect(before).toBeLessThanOrEqual(Date.now())
     const { status, body } = await advance(3_600)
     expect(status).toBe(200)
     expect(Date.parse(body.data.now) - before).toBeGreaterThanOrEqual(3_600_000)
-    expect((await now()) - before).toBeLessThan(3_605_000)
+    expect((await now()) - before - 3_600_000).toBeLessThan(Date.now() - began + 1_000)
   })
 
   it('the sandbox clock sets created_at of new records', async () => {
@@ -37,14 +40,17 @@ describe('the sandbox’s clock', () => {
     const made = await app.operator.post('/operator/v1/accounts', {
       payload: { shop_name: 'Later', email: 'later@mail.example' },
     })
-    const apart = Date.parse(made.body.data.created_at) - Date.parse(body.data.now)
-    expect(apart).toBeGreaterThanOrEqual(0)
-    expect(apart).toBeLessThan(5_000)
+    const createdAt = Date.parse(made.body.data.created_at)
+    expect(createdAt).toBeGreaterThanOrEqual(Date.parse(body.data.now))
+    expect(createdAt).toBeLessThanOrEqual(await now())
   })
 
   it('the sandbox clock advances in every process and survives a restart', async () => {
     const other = await startTestApp({ databaseUrl: app.databaseUrl })
-    expect(Math.abs((await now(other)) - (await now()))).toBeLessThanOrEqual(1_000)
+    const before = await now()
+    const between = await now(other)
+    expect(between).toBeGreaterThanOrEqual(before)
+    expect(between).toBeLessThanOrEqual(await now())
     await advance(7_200)
     await until(
       'the other process follows',
@@ -68,7 +74,7 @@ describe('the sandbox’s clock', () => {
     })
     const starting = await startClock({ ...ctx, db: reading }, ctx.signals, ctx.log)
     const isBehind = () => starting.now().getTime() < ctx.now().getTime() - 60_000
-    await until('the clock has followed', () => !isBehind(), 5_000)
+    await until('the clock has followed', () => !isBehind())
   })
 
   it('the sandbox clock cannot go back', async () => {
@@ -80,6 +86,7 @@ describe('the sandbox’s clock', () => {
 
   it('the sandbox clock refuses to go more than 100 years ahead in total, and does not move then', async () => {
     await advance(3_600)
+    const began = Date.now()
     const before = await now()
     const { status, body } = await advance(100 * 365 * 24 * 60 * 60)
     expect({ status, fields: body.error.fields }).toEqual({
@@ -90,7 +97,7 @@ describe('the sandbox’s clock', () => {
         ],
       },
     })
-    expect((await now()) - before).toBeLessThan(5_000)
+    expect((await now()) - before).toBeLessThan(Date.now() - began + 1_000)
   })
 
   it('/operator/v1/sandbox/clock returns 404 outside the sandbox', async () => {
