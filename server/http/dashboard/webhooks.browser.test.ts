@@ -55,7 +55,7 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.getByRole('heading', { level: 1, name: /order\.created #/ }).waitFor()
     await app.runDeliveries()
     await page.getByText('Delivered').waitFor()
-    await page.getByText('204').waitFor()
+    await page.locator('.attempts').getByText('204', { exact: true }).waitFor()
     await expectAccessible(page)
     await page.getByRole('link', { name: 'Deliveries' }).click()
     await page.getByRole('row', { name: /order\.created.*Delivered/ }).waitFor()
