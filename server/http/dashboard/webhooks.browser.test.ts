@@ -10,7 +10,6 @@ import {
 } from '../../test/browser.ts'
 import { logDeliveries, startReceiver } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { freePort } from '../../test/free-port.ts'
 import { DISABLED_AFTER } from '../../webhooks/endpoint.ts'
 
 describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => {
@@ -212,12 +211,20 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
   })
 
-  it('a phone shows the next attempt of a delivery below the former ones, not below their label', async () => {
+  /** A shop with one delivery, whose first attempt got no response. */
+  const shopWithFailedDelivery = async () => {
+    const receiver = await startReceiver()
+    receiver.respond = (response) => response.destroy()
     const shop = await app.member()
-    const payload = { url: `http://localhost:${await freePort()}/`, events: ['order.created'] }
+    const payload = { url: receiver.url, events: ['order.created'] }
     const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
     await shop.post(`/dashboard/api/webhooks/${id}/test`, { payload: { event: 'order.created' } })
     await app.runDeliveries()
+    return shop
+  }
+
+  it('a phone shows the next attempt of a delivery below the former ones, not below their label', async () => {
+    const shop = await shopWithFailedDelivery()
     const page = await app.open('/dashboard/webhooks/deliveries', { member: shop, width: 360 })
     const attempts = page.getByRole('cell', { name: /1 attempt, last without response · next/ })
     const status = page.getByRole('cell', { name: 'Pending' }).getByText('Pending')
@@ -229,11 +236,7 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
   })
 
   it('the time to the next attempt of a delivery goes on in a log that is open', async () => {
-    const shop = await app.member()
-    const payload = { url: `http://localhost:${await freePort()}/`, events: ['order.created'] }
-    const { id } = (await shop.post('/dashboard/api/webhooks', { payload })).body.data
-    await shop.post(`/dashboard/api/webhooks/${id}/test`, { payload: { event: 'order.created' } })
-    await app.runDeliveries()
+    const shop = await shopWithFailedDelivery()
     const page = await app.open('/dashboard/webhooks/deliveries', { member: shop })
     const next = page.getByRole('cell', { name: /^1 attempt/ }).locator('time')
     await next.filter({ hasText: /^in / }).waitFor()
