@@ -1305,6 +1305,16 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByRole('button', { name: /^List / }).click()
     await page.getByRole('progressbar', { name: 'Rows sent' }).waitFor()
   }
+  /** Whether the browser has stored a pause. The code is a string, because the server's tests have no types of the DOM. */
+  const isPaused = (page: Page, accountId: number) =>
+    page.evaluate<boolean>(`new Promise((resolve) => {
+      indexedDB.open('cardstall-import-${accountId}').onsuccess = ({ target: { result: database } }) => {
+        database.transaction('import').objectStore('import').getAll().onsuccess = ({ target }) => {
+          database.close()
+          resolve(target.result.some(({ isPaused }) => isPaused))
+        }
+      }
+    })`)
   const totalOf = async (seller: Client) => (await seller.get('/v1/listings')).body.meta.total
 
   it('an import that is discarded in another tab ends, and does not change the progress of the next one', async () => {
@@ -1338,6 +1348,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await second.getByRole('button', { name: 'Pause' }).waitFor()
       await expect.poll(chunks).toBe(senders)
       await second.getByRole('button', { name: 'Pause' }).click()
+      await expect.poll(() => isPaused(second, seller.accountId)).toBe(true)
       if (locks === 'with') await second.getByRole('button', { name: 'Continue' }).waitFor()
       release()
       for (const page of [first, second]) {
