@@ -24,7 +24,9 @@ let hook: PublicReceiver
 let endpoint: { id: number; secret: string }
 beforeAll(async () => {
   internet = fakeNetwork()
-  app = await startTestApp({ network: internet, settings: NO_LIMITS })
+  // One test sends requests while an attempt is open.
+  const settings = { ...NO_LIMITS, WEBHOOK_TIMEOUT_MS: '60000' }
+  app = await startTestApp({ network: internet, settings })
 })
 // A delivery is in the queue if and only if it is pending or its resend was requested.
 afterEach(async () => {
