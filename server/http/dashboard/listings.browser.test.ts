@@ -510,6 +510,8 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await page.evaluate('history.back()')
       await expect.poll(() => questions.length).toBe(1)
       expect(await reference.inputValue()).toBe('SHELF 1')
+      // Without the API, the step is undone after the question.
+      await expect.poll(() => page.evaluate('location.search')).toMatch(/^\?listing=/)
       await page.getByRole('button', { name: 'Close' }).click()
       await reference.waitFor({ state: 'detached' })
       expect(questions).toHaveLength(1)
