@@ -156,7 +156,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
     for (const width of [280, 230]) {
       await page.setViewportSize({ width, height: 900 })
-      await expect.poll(rightEdge, { timeout: 5_000 }).toBeLessThanOrEqual(width)
+      await expect.poll(rightEdge).toBeLessThanOrEqual(width)
     }
   })
 
