@@ -387,6 +387,27 @@ it('a last partition with rows gets its end even if the proof takes longer than 
   expect(await filled()).toMatchObject({ [last!]: 1 })
 })
 
+it('a proof of the end of a last partition is not repeated after a crash between it and the end', async () => {
+  const { ctx } = app
+  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
+  await ctx.db`
+    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/)) + 5})
+  `
+  await send()
+  await advance(app.operator, 6 * DAY)
+  let transactions = 0
+  const crashed = beginPartitions({
+    ...ctx,
+    begin: (work, mode) =>
+      ++transactions === 2 ? Promise.reject(new Error('crash')) : ctx.begin(work, mode),
+  })
+  await expect(crashed).rejects.toThrow('crash')
+  // A proof needs a connection of its own.
+  await beginPartitions({ ...ctx, databaseUrl: 'postgres://nowhere.invalid/none' })
+  await send()
+  expect(await filled()).toMatchObject({ [last!]: 1 })
+})
+
 it.each(['with rows', 'without rows'])(
   'a beginning that finds the last partition %s in use changes nothing, and writers go on',
   async (kind) => {

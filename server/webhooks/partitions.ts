@@ -97,23 +97,9 @@ async function endLast(
   ctx: Context & { databaseUrl: string },
   { table, last, lastId }: Layout,
 ): Promise<void> {
-  const endId = endAfter(lastId)
-  const isLimited = await unlessBusy(ctx, async ({ db }) => {
-    await db.unsafe(`
-      alter table ${last.name} drop constraint if exists limited;
-      alter table ${last.name} add constraint limited
-        check (id >= ${last.firstId} and id < ${endId}) not valid
-    `)
-  })
-  if (!isLimited) return
-  // Reads its rows, while others are written. Without the limit of other statements: if a large partition could never be
-  // proved, it would get all further rows, and never be dropped. Until the proof ends, other runs give up above.
-  const session = connectAlone(ctx.databaseUrl)
-  try {
-    await session.unsafe(`alter table ${last.name} validate constraint limited`)
-  } finally {
-    await session.end({ timeout: 1 })
-  }
+  const provedEnd = await provedEndOf(ctx.db, last)
+  const endId = provedEnd > lastId ? provedEnd : endAfter(lastId)
+  if (endId !== provedEnd && !(await proveEnd(ctx, last, endId))) return
   await unlessBusy(ctx, async ({ db }) => {
     await db`lock table only ${db(table)} in access exclusive mode`
     // Another process may have done it meanwhile, or begun a partition or a proof of its own.
@@ -132,6 +118,51 @@ async function endLast(
     `)
     await db`select add_partition(${table}, ${endId}, null)`
   })
+}
+
+/** The end that an earlier run has proved for a partition, and that its rows therefore have; 0 if none has. */
+async function provedEndOf(db: Db, { name }: Partition): Promise<number> {
+  const [row] = await db<{ endId: number }[]>`
+    select substring(pg_get_constraintdef(oid) from $$id < '?(\\d+)$$)::bigint as "endId"
+    from pg_constraint
+    where conrelid = ${name}::regclass and conname = 'limited' and convalidated
+  `
+  return row?.endId ?? 0
+}
+
+/** @returns whether it is proved; not while another process proves it */
+async function proveEnd(
+  ctx: Context & { databaseUrl: string },
+  { name, firstId }: Partition,
+  endId: number,
+): Promise<boolean> {
+  // A proof takes minutes. Waiting for its lock would hold up all writers, each minute and in each process.
+  const proofs = await ctx.db`
+    select
+    from pg_locks
+    where
+      database = (select oid from pg_database where datname = current_database())
+      and relation = ${name}::regclass
+      and mode = 'ShareUpdateExclusiveLock'
+  `
+  if (proofs.length > 0) return false
+  const isLimited = await unlessBusy(ctx, async ({ db }) => {
+    await db.unsafe(`
+      alter table ${name} drop constraint if exists limited;
+      alter table ${name} add constraint limited
+        check (id >= ${firstId} and id < ${endId}) not valid
+    `)
+  })
+  if (!isLimited) return false
+  // Reads its rows, while others are written. Without the limit of other statements: if a large partition could never be
+  // proved, it would get all further rows, and never be dropped.
+  const session = connectAlone(ctx.databaseUrl)
+  try {
+    await session.unsafe(`alter table ${name} validate constraint limited`)
+  } finally {
+    await session.end({ timeout: 1 })
+  }
+  return true
 }
 
 /**
