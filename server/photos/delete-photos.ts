@@ -1,23 +1,44 @@
 import type { Context } from '../context.ts'
 import type { FileStore } from '../files/file-store.ts'
+import { DAYS } from '../time/units.ts'
 import { photoFile, photoPath, thumbnailFile } from './photo.ts'
 
-/** Photos that one statement deletes. */
+/** Photos that one statement claims. */
 const BATCH = 200
 
-/** Deletes the photos of listings that were removed long ago, with their files. No response has their names. */
+/**
+ * Deletes the photos of listings that were removed long ago, with their files. No response has their names. A photo whose
+ * files can't be deleted is tried again a day later.
+ */
 export async function deletePhotos(ctx: Context & { files: FileStore }): Promise<void> {
   for (let isMore = true; isMore; ) {
+    const now = ctx.now()
+    // A claim moves them, so that the runs of several processes, and later ones, take others.
     const photos = await ctx.db<{ id: number; name: string | null }[]>`
-      select id, name from photos where delete_at <= ${ctx.now()} order by delete_at limit ${BATCH}
+      update photos
+      set delete_at = ${new Date(now.getTime() + DAYS)}
+      where id in (
+        select id from photos where delete_at <= ${now} order by delete_at limit ${BATCH}
+        for update skip locked
+      )
+      returning id, name
     `
-    // Before their rows: after a crash, the next run finds them again.
-    for (const { name } of photos) {
-      if (name === null) continue
-      await ctx.files.delete(photoPath(photoFile(name)))
-      await ctx.files.delete(photoPath(thumbnailFile(name)))
+    const deleted: number[] = []
+    for (const { id, name } of photos) {
+      try {
+        // Before their rows: after a crash, a later run finds them again.
+        if (name !== null) await deleteFiles(ctx.files, name)
+        deleted.push(id)
+      } catch (error) {
+        ctx.log.warn({ err: error, photo: id }, 'cannot delete a photo')
+      }
     }
-    await ctx.db`delete from photos where id = any(${photos.map(({ id }) => id)}::bigint[])`
+    await ctx.db`delete from photos where id = any(${deleted}::bigint[])`
     isMore = photos.length === BATCH
   }
+}
+
+async function deleteFiles(files: FileStore, name: string): Promise<void> {
+  await files.delete(photoPath(photoFile(name)))
+  await files.delete(photoPath(thumbnailFile(name)))
 }
