@@ -74,6 +74,18 @@ describe('database outage', () => {
     expect(begun.text).toContain(`/signin?next=${encodeURIComponent(next)}"`)
   })
 
+  it.each(['/password/reset', '/invitation'])(
+    'a new password whose form %s meets a database outage can be sent again from the same form',
+    async (path) => {
+      const fields = { token: 'x'.repeat(43), email: 'misty@shops.example' }
+      const refused = await app.anyone.post(path, form({ ...fields, password: 'starmie starmie' }))
+      expect([refused.status, refused.headers['retry-after']]).toEqual([503, expect.anything()])
+      for (const [name, value] of Object.entries(fields)) {
+        expect(refused.text).toContain(`name="${name}" value="${value}"`)
+      }
+    },
+  )
+
   it('a database outage is logged occasionally, not once per request', async () => {
     for (let i = 0; i < 20; i++) await seller.get('/v1/listings')
     const warnings = app.logged.filter(({ message }) => message === 'the database is unavailable')

@@ -1,10 +1,11 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { findLink } from '../../members/links.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
 import { choosePassword, hasJustChosen, requestReset } from '../../members/sign-in.ts'
 import { endGrantsOfMember } from '../../oauth/grants.ts'
 import type { Service } from '../../service.ts'
+import { catalogued } from '../error-handler.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import type { Query } from '../query.ts'
@@ -67,7 +68,12 @@ function choosingPages(
   const sendChoice = (
     request: FastifyRequest,
     reply: FastifyReply,
-    { token, email, message }: { token: string; email: string; message?: string },
+    {
+      token,
+      email,
+      endsPrograms = true,
+      message,
+    }: { token: string; email: string; endsPrograms?: boolean; message?: string },
   ) =>
     sendForm(request, reply, {
       title,
@@ -79,7 +85,7 @@ function choosingPages(
 ${newPasswordField(PASSWORD_LENGTH)}
 ${
   purpose === 'reset' &&
-  html`<label class="choice"><input type="checkbox" name="end_programs" checked>
+  html`<label class="choice"><input type="checkbox" name="end_programs"${endsPrograms && html` checked`}>
 <span>Also end the access of all programs that I have allowed</span></label>`
 }
 <button>Save the password</button>
@@ -93,17 +99,20 @@ ${
   })
 
   app.post(path, formOptions, async (request, reply) => {
-    const { token = '', password = '', end_programs: endsPrograms } = fieldsOf(request)
+    const { token = '', email = '', password = '', end_programs: endsPrograms } = fieldsOf(request)
     try {
       const endPrograms = async (tx: Context, memberId: number) => {
         if (endsPrograms !== undefined) await endGrantsOfMember(tx, memberId)
       }
       await choosePassword(ctx, purpose, token, password, request.id, endPrograms)
     } catch (error) {
-      if (!(await hasJustChosen(ctx, purpose, token, password))) {
+      // During an outage of the database nothing can be looked up: the form has what it had.
+      const isOutage = catalogued(error as FastifyError, request).status === 503
+      if (isOutage || !(await hasJustChosen(ctx, purpose, token, password))) {
         const message = messageOf(error, request, reply)
-        const { memberEmail } = await findLink(ctx, purpose, token)
-        return sendChoice(request, reply, { token, email: memberEmail, message })
+        const shown = isOutage ? email : (await findLink(ctx, purpose, token)).memberEmail
+        const choices = { endsPrograms: endsPrograms !== undefined }
+        return sendChoice(request, reply, { token, email: shown, ...choices, message })
       }
     }
     return sendForm(request, reply, {
