@@ -487,8 +487,13 @@ describe('accounts and profiles', () => {
       const { code, stderr } = await run(args, { env })
       expect([code, stderr]).toEqual([3, expect.stringContaining(advice(profile))])
     }
-    for (const args of ['', ` --url ${url}/`]) {
-      await succeed(`login --with-key${args}`, { env, input: renewed.key })
+    const otherUrl = { ...env, CARDSTALL_URL: 'http://localhost:9' }
+    for (const [args, settings] of [
+      ['', env],
+      [` --url ${url}/`, env],
+      [' --profile second', otherUrl],
+    ] as const) {
+      await succeed(`login --with-key${args}`, { env: settings, input: renewed.key })
       expect(await keys()).toEqual([seller.key, renewed.key])
     }
     const elsewhere = 'login --with-key --url http://localhost:9'

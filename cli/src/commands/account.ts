@@ -27,7 +27,9 @@ export function accountCommands(program: Command): void {
       const { current, profiles } = await readProfiles()
       const profile = given.profile ?? current ?? DEFAULT_PROFILE
       const stored = profiles[profile]
-      const url = given.url ?? (process.env.CARDSTALL_URL || stored?.url)
+      // As for other commands, a named profile comes before the environment.
+      const environment = given.profile === undefined || !stored ? process.env : {}
+      const url = given.url ?? (environment.CARDSTALL_URL || stored?.url)
       if (given.profile === undefined && stored && apiUrl(url!) !== apiUrl(stored.url)) {
         throw new CommandError(
           `The profile "${profile}" is for ${stored.url}, not ${url}: add --profile with this name to replace it, or with another.`,
