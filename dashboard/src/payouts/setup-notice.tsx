@@ -31,7 +31,7 @@ const UNCONFIRMED = {
 export function PayoutSetupNotice() {
   const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup }).data?.data
   if (!setup || setup.state === 'verified') return null
-  const { title, text, link } = setup.unconfirmed ? UNCONFIRMED : TEXTS[setup.state]
+  const { title, text, link } = setup.unconfirmed_until === null ? TEXTS[setup.state] : UNCONFIRMED
   return (
     <div className="notice warn">
       <Icon name="warning" />

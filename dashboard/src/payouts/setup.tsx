@@ -90,16 +90,19 @@ const factsOf = (account: Account) => [
 function Setup({ setup }: { setup: PayoutSetupRecord }) {
   const [isChanging, setIsChanging] = useState(false)
   const isKnown = setup.submitted_at !== null
+  const isUnconfirmed = setup.unconfirmed_until !== null
   // Another submission would end the link of the one before.
-  const isEntered = isKnown || setup.unconfirmed !== null
-  const state = STATES[setup.state === 'missing' && setup.unconfirmed ? 'unconfirmed' : setup.state]
+  const isEntered = isKnown || isUnconfirmed
+  const state = STATES[setup.state === 'missing' && isUnconfirmed ? 'unconfirmed' : setup.state]
   return (
     <>
       {setup.unconfirmed_until !== null && (
         <div className="notice warn">
           <p>
             We have sent you an e-mail with a link. Confirm the bank account{' '}
-            {ibanOf(setup.unconfirmed!)} before {formatDateTime(setup.unconfirmed_until)}.
+            {/* A process of the former version, during an update, does not name it. */}
+            {setup.unconfirmed && ibanOf(setup.unconfirmed)} before{' '}
+            {formatDateTime(setup.unconfirmed_until)}.
           </p>
         </div>
       )}
@@ -111,7 +114,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
         </div>
       )}
       <Section
-        title={isKnown && setup.unconfirmed ? 'Present bank account' : 'Bank account'}
+        title={isKnown && isUnconfirmed ? 'Present bank account' : 'Bank account'}
         help="You need a verified bank account to list, to ship and to be paid."
         actions={
           isEntered &&
@@ -175,7 +178,9 @@ function SetupForm({
           <Button type="submit" look="primary" isPending={isSaving}>
             Save bank account
           </Button>
-          {(isChange || setup.unconfirmed) && <Button onPress={onDone}>Cancel</Button>}
+          {(isChange || setup.unconfirmed_until !== null) && (
+            <Button onPress={onDone}>Cancel</Button>
+          )}
         </>
       )}
     >

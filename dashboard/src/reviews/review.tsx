@@ -86,7 +86,7 @@ function ReplyForm({ review }: { review: Review }) {
       onSubmit={async () => {
         const { data } = await reply(review.id, { text, former }).catch((error) => {
           // The other reply is shown now, so the next attempt may replace it.
-          if (isConflict(error)) setDraft({ text })
+          if (isConflict(error)) setDraft((now) => ({ text: now?.text ?? text }))
           throw error
         })
         notify('Your reply is public now.')
