@@ -102,9 +102,7 @@ describe('reading CSV', () => {
   })
 
   const TOO_LONG = {
-    row: [
-      'The row has more values than the header has columns: put each value that contains the separator in quotes.',
-    ],
+    row: [expect.stringContaining('more values than the header has columns')],
   }
 
   it('a row with more values than the header has columns is refused, unless the further ones are empty', () => {

@@ -202,7 +202,7 @@ export function leftOutRows({ columns, rows }: CsvFile): Set<number> {
  */
 export function tooManyValuesError(row: string[], columns: string[]): string | undefined {
   return row.some((value, i) => columns[i] === NO_COLUMN && value.trim() !== '')
-    ? 'The row has more values than the header has columns: put each value that contains the separator in quotes.'
+    ? `The row has more values than the header has columns: put each value that contains the separator in quotes. In the file of failed rows, leave the column ${NO_COLUMN} empty.`
     : undefined
 }
 
