@@ -120,8 +120,7 @@ async function findOrStart(
   const password = await readOrCreatePassword(dataDir, found)
   const log = join(dataDir, 'postgres.log')
 
-  const running =
-    found && (await findRunning({ directory: found, password, log }, RECOVERY_TIMEOUT_MS))
+  const running = found && (await findRunning({ directory: found, password, log }))
   if (running) {
     return { cluster: { directory: found, password, log }, running: true, server: running }
   }

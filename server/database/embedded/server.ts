@@ -58,6 +58,9 @@ export async function shutDown(cluster: Cluster, { pid }: Pick<Server, 'pid'>): 
   // An immediate shutdown, without a checkpoint: the next start recovers the committed transactions.
   signal(pid, 'SIGQUIT')
   if (await isGone(cluster, pid, QUIT_TIMEOUT_MS)) return
+  // Its other processes end with it.
+  signal(pid, 'SIGKILL')
+  if (await isGone(cluster, pid, QUIT_TIMEOUT_MS)) return
   throw new Error(`PostgreSQL (process ${pid}) does not stop; see ${cluster.log}`)
 }
 

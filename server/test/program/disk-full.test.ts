@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
+import { connect } from '../../database/connect.ts'
 import { newHome } from '../embedded-homes.ts'
 import { freePort } from '../free-port.ts'
 import { embedded, isOff, runToEnd, startService } from '../process.ts'
@@ -51,5 +52,39 @@ it.skipIf(!mayMount)(
     const { pid } = embedded(settings.DATA_DIR)
     expect(await service.stop()).toMatchObject({ code: 0 })
     expect(isOff(settings.DATA_DIR, pid)).toBe(true)
+  },
+)
+
+const SIZE = 200_000_000
+
+it.skipIf(!mayMount)(
+  'a service whose disk becomes full of its database’s log ends, says why, and starts again once there is space',
+  async () => {
+    const disk = newDisk(String(SIZE))!
+    const settings = {
+      PORT: String(await freePort()),
+      DATA_DIR: join(disk, 'data'),
+      LOG_LEVEL: 'error',
+      SANDBOX: 'true',
+    }
+    const service = await (await startService(settings)).ready()
+    const { pid, url } = embedded(settings.DATA_DIR)
+    const filler = join(disk, 'filler')
+    expect(() => writeFileSync(filler, Buffer.alloc(SIZE))).toThrow('ENOSPC')
+    const db = connect(url, { max: 1 })
+    await expect(
+      (async () => {
+        for (;;) await db`select pg_logical_emit_message(false, 'test', repeat('x', 1000000))`
+      })(),
+    ).rejects.toThrow()
+    await db.end({ timeout: 1 })
+    expect(await service.ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No space left on device'),
+    })
+    expect(isOff(settings.DATA_DIR, pid)).toBe(true)
+    rmSync(filler)
+    const next = await (await startService(settings)).ready()
+    expect(await next.stop()).toMatchObject({ code: 0 })
   },
 )
