@@ -283,7 +283,7 @@ class TrackedConnection implements Connection {
     const socket = this.#socket
     if (socket.destroyed) return
     const linger = () => {
-      // What arrived during a pause of this process takes several turns of the event loop to read.
+      // It takes several turns of the event loop to read all that arrived during a pause of this process.
       const closed = unlessLate(LINGER_MS, LINGER_STEPS, () => socket.destroy())
       socket.once('close', closed)
     }
