@@ -34,6 +34,7 @@ import {
   statusOf,
 } from '../../test/embedded-homes.ts'
 import { freePort } from '../../test/free-port.ts'
+import { until } from '../../test/until.ts'
 import { waitUntil } from '../../time/wait-until.ts'
 import { connectAlone } from '../connect.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
@@ -334,9 +335,9 @@ describe('several processes on one directory', () => {
     const before = await query(first.url, holders)
     expect(before).toHaveLength(2)
     process.kill(before[0]!.pid as number, 'SIGKILL')
-    await waitUntil(10_000, async () => {
+    await until('both use the new server', async () => {
       const after = await query(first.url, holders).catch(() => [])
-      return (after.length === 2 && after.every(({ pid }) => pid !== before[0]!.pid)) || undefined
+      return after.length === 2 && after.every(({ pid }) => pid !== before[0]!.pid)
     })
 
     await first.stop()

@@ -120,7 +120,8 @@ async function findOrStart(
   const password = await readOrCreatePassword(dataDir, found)
   const log = join(dataDir, 'postgres.log')
 
-  const running = found && (await findRunning({ directory: found, password, log }))
+  const running =
+    found && (await findRunning({ directory: found, password, log }, RECOVERY_TIMEOUT_MS))
   if (running) {
     return { cluster: { directory: found, password, log }, running: true, server: running }
   }

@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { lockExclusive } from '../../files/lock.ts'
 import {
   cleanUp,
   emptyDatabase,
@@ -13,11 +14,12 @@ import {
   start,
   startProcess,
 } from '../../test/embedded-homes.ts'
+import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
 import { waitUntil } from '../../time/wait-until.ts'
 import { connectAlone } from '../connect.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
-import { startServer } from './launch.ts'
+import { type Launch, startServer } from './launch.ts'
 import { osUserFor } from './os-user.ts'
 import { supervise } from './supervisor.ts'
 
@@ -30,6 +32,15 @@ const answers = (url: string) =>
   )
 const isBack = (url: string) => until('the server is back', () => answers(url))
 const starts = (dataDir: string) => logOf(dataDir).match(/starting PostgreSQL/g)?.length
+
+async function launchOf(dataDir: string): Promise<Launch> {
+  const directory = realpathSync(join(dataDir, 'postgres'))
+  const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
+  const osUser = await osUserFor(directory)
+  const native = await reachableBinaries(await findBinaries(), osUser, dataDir)
+  const cluster = { directory, password, log: join(dataDir, 'postgres.log') }
+  return { cluster, native, osUser, settings: {} }
+}
 
 describe('an embedded server that dies while it is in use', () => {
   test('an embedded server that dies is restarted on the same port with its data, each time', async () => {
@@ -52,12 +63,7 @@ describe('an embedded server that dies while it is in use', () => {
 
   test('an embedded server that dies right after its start is restarted, although nobody watched it yet', async () => {
     const dataDir = await emptyDatabase()
-    const directory = realpathSync(join(dataDir, 'postgres'))
-    const password = readFileSync(join(dataDir, 'postgres.password'), 'utf8').trim()
-    const osUser = await osUserFor(directory)
-    const native = await reachableBinaries(await findBinaries(), osUser, dataDir)
-    const cluster = { directory, password, log: join(dataDir, 'postgres.log') }
-    const server = await startServer({ cluster, native, osUser, settings: {} })
+    const server = await startServer(await launchOf(dataDir))
     process.kill(server.pid, 'SIGKILL')
     await until('it is dead', () => !isAlive(server.pid))
     const restarted = Promise.withResolvers<void>()
@@ -148,6 +154,19 @@ describe('an embedded server that dies while it is in use', () => {
     expect(String(await database.failed)).toContain('PostgreSQL does not start')
     expect(logOf(dataDir).match(/configuration file .* contains errors/g)).toHaveLength(3)
     rmSync(join(cluster, 'postgresql.auto.conf'))
+  })
+
+  test('an embedded server that another process starts on another port meanwhile is given up, so that the service can be started anew', async () => {
+    const dataDir = await emptyDatabase()
+    const database = await start(dataDir)
+    const locked = await lockExclusive(join(dataDir, 'postgres.lock'))
+    const pid = postmasterOf(dataDir)
+    process.kill(pid, 'SIGKILL')
+    await until('it is dead', () => !isAlive(pid))
+    const other = await startServer(await launchOf(dataDir), freePort)
+    locked!()
+    expect(String(await database.failed)).toContain('on another port')
+    await other.session.close()
   })
 
   test('an embedded server that was stopped is not restarted', async () => {

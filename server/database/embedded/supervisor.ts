@@ -61,6 +61,11 @@ export function supervise(server: Server, remedy: Remedy): Supervisor {
       if (isStopped) return true
       const former = current
       const running = await remedy.find()
+      if (running && running.port !== former.port) {
+        // A command that began at the same moment has started it. Our pools can't follow.
+        await running.session.close()
+        throw new Error('Another process has started the embedded database on another port.')
+      }
       if (!running) remedy.logError('the embedded database died; restarting it')
       use(running ?? (await remedy.start()))
       await former.session.close()
