@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, rmdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -540,6 +540,23 @@ it('the photos of a removed listing are deleted after 30 days, and not before', 
   expect(await photosOf(id)).toEqual([])
   const [kept] = (await listing(other)).photos
   expect(await storedFiles()).toEqual(expect.arrayContaining([photoFile(kept!)]))
+})
+
+it('a photo whose file cannot be deleted is tried again a day later, and keeps no other photo', async () => {
+  const id = await insertListingWithPhotos(app, at('1'), at('2'))
+  await app.runPhotos()
+  const [first] = (await listing(id)).photos
+  const file = path.join(storage, 'photos', photoFile(first!))
+  await rm(file)
+  await mkdir(file)
+  await app.operator.post(`/operator/v1/listings/${id}/take-down`, { payload: { reason: 'Fake.' } })
+  await advance(30 * DAY)
+  await runSchedule(app.ctx)
+  expect(await photosOf(id)).toMatchObject([{ photo_url: at('1') }])
+  await rmdir(file)
+  await advance(DAY)
+  await runSchedule(app.ctx)
+  expect(await photosOf(id)).toEqual([])
 })
 
 /** Lets the leases of the listing's photos expire. */
