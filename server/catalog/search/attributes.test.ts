@@ -18,7 +18,13 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     ],
   },
   {
-    set: { id: 'swsh9', name: 'Brilliant Stars', shortcut: 'brs', release_date: '2022-02-25' },
+    set: {
+      id: 'swsh9',
+      name: 'Brilliant Stars',
+      shortcut: 'brs',
+      release_date: '2022-02-25',
+      printed_total: 30,
+    },
     cards: [
       ['018', 'Charizard VSTAR', 'Rare Holo VSTAR'],
       ['TG02', 'Vaporeon', 'Trainer Gallery Rare Holo'],
@@ -46,6 +52,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['58', 'Pikachu', 'Rare'],
       ['6', 'Charizard', 'Rare'],
       ['39', 'Charizard 100', 'Common'],
+      ['102', 'Water Energy', 'Promo'],
     ],
   },
   {
@@ -111,6 +118,8 @@ describe('a search for cards', () => {
     ['a number whose card has the zeros', 'charizard vstar 18', 'swsh9-018'],
     ['a number with letters', 'vaporeon tg2', 'swsh9-TG02'],
     ['a number of the printed total', 'pikachu 58/102', 'base1-58'],
+    ['a number of the printed total, both with zeros', 'charizard vstar 018/030', 'swsh9-018'],
+    ['a number of the printed total, both with letters', 'vaporeon TG02/TG30', 'swsh9-TG02'],
     ['the code of a set', 'pikachu b2', 'base4-87'],
     ['the name of a set', 'charizard expedition', 'exp-6'],
     ['the name of a set before it', 'brilliant stars vaporeon', 'swsh9-TG02'],
@@ -128,6 +137,9 @@ describe('a search for cards', () => {
   it.each([
     ['a code and a number', 'brs 18', 'swsh9-018'],
     ['a friendly id', 'bs_4', 'base1-4'],
+    ['a code and a number of the printed total', 'bs 4/102', 'base1-4'],
+    ['a number of the printed total', '4/102', 'base1-4'],
+    ['a rarity that also means nothing', 'promo', 'exp-102'],
     ['the name of a set and a number', 'base 46', 'base1-46'],
   ])('a search finds a card by %s alone: %s', (_, q, id) => {
     expect(find(q)[0]).toBe(id)

@@ -200,6 +200,9 @@ function describeSets<S extends { id: string; shortcut: string | null; name: str
 /** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
 const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)0+(?=\d)/, '$1')
 
+/** The printed total that a word can mean: cards print `064` for 64, and `TG30` for 30. */
+const totalOf = (word: string) => plainNumber(word).replace(/^\D+/, '')
+
 type DescribedSet = {
   id: string
   shortcut: string | null
@@ -226,15 +229,17 @@ export function cardAttributes<
     rarity.cards.push(card)
     for (const word of rarity.words) rarityWords.add(word)
   }
-  const totals = new Set(sets.map(({ printedTotal }) => String(printedTotal)))
+  const byTotal = Map.groupBy(sets, ({ printedTotal }) => String(printedTotal))
 
   const entriesOf = (word: string): C[][] => [
     byNumber.get(plainNumber(word)) ?? [],
+    ...(byTotal.get(totalOf(word)) ?? []).map((set) => set.cards),
     ...[...(described.byWord.get(word) ?? [])].map((set) => set.cards),
     ...[...rarities.values()].filter(({ words }) => words.includes(word)).map(({ cards }) => cards),
   ]
   const scoreOf = (words: string[]) => {
     const numbered = words.map((word) => new Set(byNumber.get(plainNumber(word))))
+    const totals = words.map(totalOf)
     return (card: C): number => {
       const { rarity, set } = card
       let score = 0
@@ -248,7 +253,7 @@ export function cardAttributes<
           isNumbered = true
           isDescribed = true
           score += EXACT
-        } else if (isNumbered && word === String(set.printedTotal)) {
+        } else if (isNumbered && totals[i] === String(set.printedTotal)) {
           isDescribed = true
           score += PART
         }
@@ -273,11 +278,13 @@ export function cardAttributes<
       byNumber.has(plainNumber(word)) ||
       described.byWord.has(word) ||
       rarityWords.has(word) ||
-      totals.has(word) ||
+      byTotal.has(totalOf(word)) ||
       FILLER.has(word),
     matcher: (words) => ({
       candidates() {
-        const telling = words.filter((word) => !FILLER.has(word)).map(entriesOf)
+        const meant = words.filter((word) => !FILLER.has(word))
+        // `promo` alone is a rarity.
+        const telling = (meant.length > 0 ? meant : words).map(entriesOf)
         const sizeOf = (lists: C[][]) => lists.reduce((sum, list) => sum + list.length, 0)
         const [least = []] = telling
           .filter((lists) => sizeOf(lists) > 0)
