@@ -145,6 +145,15 @@ type Row = {
 
 type Candidate = { id: string; name: string; number: string; set: string; language: string }
 
+const titleOf = ({ name, number, set, language }: Candidate) =>
+  `${name} ${number}, ${set} (${language})`
+
+/** With the id if another candidate looks the same, such as the card in another region's edition. */
+const labelOf = (candidate: Candidate, all: Candidate[]) =>
+  all.some((other) => other.id !== candidate.id && titleOf(other) === titleOf(candidate))
+    ? `${titleOf(candidate)}, ${candidate.id}`
+    : titleOf(candidate)
+
 /** Rows that the preview shows of each kind. */
 const SHOWN = 50
 const CHECKED_AT_ONCE = 500
@@ -350,13 +359,13 @@ function RowList({
               ))}
               {onChoose && row.candidates.length > 0 && (
                 <span className="candidates">
-                  {row.candidates.map(({ id, name, number, set, language }) => (
+                  {row.candidates.map((candidate) => (
                     <Button
-                      key={id}
+                      key={candidate.id}
                       size="small"
-                      onPress={unlessDoubleClick(() => onChoose(row.item, id))}
+                      onPress={unlessDoubleClick(() => onChoose(row.item, candidate.id))}
                     >
-                      {`Use ${name} ${number}, ${set} (${language})`}
+                      {`Use ${labelOf(candidate, row.candidates)}`}
                     </Button>
                   ))}
                 </span>
