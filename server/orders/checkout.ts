@@ -436,6 +436,8 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
           concat_ws(
             ' · ',
             nullif(concat_ws(' ', s.name, c.number), ''),
+            -- The editions of two regions can agree in everything else.
+            case when s.region not in ('int', lower(s.language)) then upper(s.region) end,
             case when l.printing <> 'standard' then replace(l.printing, '_', ' ') end,
             l.grading_company || ' ' || l.grading_grade
           ),

@@ -62,6 +62,15 @@ describe('sold items', () => {
     }
   })
 
+  it('a sold card shows the region of its set if another edition has the same language', async () => {
+    for (const [card, subtitle] of [
+      ['csv9.5c-cn-001', '太晶璀璨 001'],
+      ['csv9.5c-tw-001', '太晶慶典 001 · TW'],
+    ] as const) {
+      expect((await sell(cardItem({ card, language: 'CN' }))).item).toMatchObject({ subtitle })
+    }
+  })
+
   it('a sold card shows its printed number, not the end of its id, and null without an image', async () => {
     expect((await sell(cardItem({ card: 'cel25c-2_A' }))).item).toMatchObject({
       name: 'Blastoise',
