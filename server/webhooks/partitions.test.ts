@@ -66,6 +66,17 @@ const passes = async (seconds: number) => {
   await runSchedule(app.ctx)
 }
 
+/** Stores an event in the last partition, which has to get an end before the next one begins. */
+async function fillLast(): Promise<string> {
+  const last = (await partitions()).findLast((name) => name.startsWith('events'))!
+  await app.ctx.db`
+    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last.match(/\d+/)) + 5})
+  `
+  await send()
+  await advance(app.operator, 6 * DAY)
+  return last
+}
+
 it('a partition of both tables begins after a fifth of the retention, and is dropped as a whole', async () => {
   await send()
   await passes(5 * DAY)
@@ -330,12 +341,7 @@ it('writers go on after a crash before any commit of the job, and after its next
 
 it('a last partition with rows gets its end even if the proof takes longer than a statement may', async () => {
   const { ctx } = app
-  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
-  await ctx.db`
-    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/)) + 5})
-  `
-  await send()
-  await advance(app.operator, 6 * DAY)
+  const last = await fillLast()
   const limits = { statementMs: 2_000, suspectMs: 1_000, maxStatements: 100 }
   const db = connect(app.databaseUrl, { limits })
   whenFileEnds(() => db.end({ timeout: 1 }))
@@ -351,14 +357,14 @@ it('a last partition with rows gets its end even if the proof takes longer than 
       const result = await ctx.begin(async (tx) => {
         const result = await work(tx)
         const [scan] = await tx<{ rows: number }[]>`
-          select seq_tup_read as rows from pg_stat_xact_user_tables where relname = ${last!}
+          select seq_tup_read as rows from pg_stat_xact_user_tables where relname = ${last}
         `
         rows += scan?.rows ?? 0
         return result
       }, mode)
       // The constraint is added. Its proof has to wait for this lock, as if the partition were large.
       user ??= inTransaction(ctx, async (tx) => {
-        await tx.db`lock table ${tx.db(last!)} in share update exclusive mode`
+        await tx.db`lock table ${tx.db(last)} in share update exclusive mode`
         locked.resolve()
         await permitted.promise
       })
@@ -384,17 +390,12 @@ it('a last partition with rows gets its end even if the proof takes longer than 
   await job
   expect(rows, 'rows read under a lock').toBe(0)
   await send()
-  expect(await filled()).toMatchObject({ [last!]: 1 })
+  expect(await filled()).toMatchObject({ [last]: 1 })
 })
 
 it('a proof of the end of a last partition is not repeated after a crash between it and the end', async () => {
   const { ctx } = app
-  const [last] = (await partitions()).filter((name) => name.startsWith('events')).slice(-1)
-  await ctx.db`
-    select setval(pg_get_serial_sequence('events', 'id'), ${Number(last!.match(/\d+/)) + 5})
-  `
-  await send()
-  await advance(app.operator, 6 * DAY)
+  const last = await fillLast()
   let transactions = 0
   const crashed = beginPartitions({
     ...ctx,
@@ -405,7 +406,7 @@ it('a proof of the end of a last partition is not repeated after a crash between
   // A proof needs a connection of its own.
   await beginPartitions({ ...ctx, databaseUrl: 'postgres://nowhere.invalid/none' })
   await send()
-  expect(await filled()).toMatchObject({ [last!]: 1 })
+  expect(await filled()).toMatchObject({ [last]: 1 })
 })
 
 it.each(['with rows', 'without rows'])(
