@@ -42,9 +42,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
   }
   const chooseFile = async (page: Page, text: string) => {
-    const chooser = page.waitForEvent('filechooser')
-    await page.getByRole('button', { name: 'Choose a file' }).click()
-    await (await chooser).setFiles({
+    const [chooser] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('button', { name: 'Choose a file' }).click(),
+    ])
+    await chooser.setFiles({
       name: 'stock.csv',
       mimeType: 'text/csv',
       buffer: Buffer.from(text),
@@ -1368,8 +1370,13 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
 
   it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
     const { seller, first, second, release } = await openTwoTabs()
+    await chooseFile(second, csvOf(1))
+    const begin = second.getByRole('button', { name: 'List 1 row' })
+    await begin.waitFor()
+    // The browser answers in order: the page has looked for an import of another tab, which would hide the preview.
+    await isPaused(second, seller.accountId)
     await startImport(first, 150)
-    await startImport(second, 1)
+    await begin.click()
     await second.getByText('0 of 150').waitFor()
     release()
     await first.getByText('150 rows listed.').waitFor()
