@@ -90,8 +90,9 @@ async function openPage(
   if (lacksNavigation) {
     await context.addInitScript('delete window.NavigateEvent; delete window.navigation')
   }
+  // Also of the pages that a test opens next to this one.
+  context.setDefaultTimeout(TIMEOUT_MS)
   const page = await context.newPage()
-  page.setDefaultTimeout(TIMEOUT_MS)
   const problems: string[] = []
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) problems.push(message.text())
