@@ -198,7 +198,11 @@ describe.skipIf(!chromiumPath)(
         await dialog.waitFor({ state: 'detached' })
         await page.getByRole('link', { name: next }).click()
         const search = page.getByRole('searchbox')
-        if (next === 'Orders') await search.fill('Misty')
+        if (next === 'Orders') {
+          await search.fill('Misty')
+          // The text takes effect, and changes the address, shortly after the last key.
+          await page.waitForURL(({ search }) => search === '?buyer=Misty')
+        }
         const { href } = new URL(page.url())
         arrived.resolve()
         if (next === 'Orders') {
