@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { subscribe } from '../test/fakes/receiver.ts'
 import { cardItem, hold, list, listed, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -10,7 +11,7 @@ import {
   PARCEL,
   sendCart,
 } from '../test/fixtures/orders.ts'
-import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 
 let app: TestApp
 type Seller = Awaited<ReturnType<typeof openShop>>
@@ -163,6 +164,24 @@ it('a cart whose listing another transaction has locked delays only itself', asy
   expect(status).toBe(409)
   expect(body.error.message).toBe(`Listing ${locked} is not on sale.`)
   expect(await listed(letters, free[0]!)).toMatchObject({ quantity: 4 })
+})
+
+it('a cart does not wait for the deletion of an endpoint of its seller, whose deliveries are being skipped', async () => {
+  const shop = await openShop(app, LETTER)
+  const { id } = await subscribe(shop, 'https://shop.example/hooks')
+  const [listing] = await list(shop, cardItem({ quantity: 2 }))
+  await buy(app, [[listing!, 1]])
+  const { deletion } = await whileLocked(
+    app.ctx,
+    (db) => db`select from deliveries where endpoint_id = ${id} for update`,
+    async () => {
+      const deletion = shop.delete(`/v1/webhooks/${id}`)
+      await untilLockWaiters(app.ctx.db)
+      expect((await sendCart(app, [[listing!, 1]])).status).toBe(201)
+      return { deletion }
+    },
+  )
+  expect((await deletion).status).toBe(204)
 })
 
 it('a cart of many lines is sold', async () => {

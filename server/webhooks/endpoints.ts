@@ -95,6 +95,16 @@ export async function requireEndpoint(
 export function removeEndpoint(ctx: Context, accountId: number, id: number): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     const { count } = await tx.db`
+      select
+      from webhook_endpoints
+      where id = ${id} and account_id = ${accountId} and deleted_at is null
+      for no key update
+    `
+    if (count === 0) throw endpointNotFound()
+    await skipPending(tx, id)
+    await withdrawNotice(tx, accountId, 'endpoint_disabled', id)
+    // At the end: "place" is part of a key, so from here on new deliveries, and the checkouts of their orders, wait.
+    await tx.db`
       update webhook_endpoints
       set
         deleted_at = ${tx.now()},
@@ -102,11 +112,8 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
         secret = null,
         previous_secret = null,
         previous_secret_until = null
-      where id = ${id} and account_id = ${accountId} and deleted_at is null
+      where id = ${id}
     `
-    if (count === 0) throw endpointNotFound()
-    await skipPending(tx, id)
-    await withdrawNotice(tx, accountId, 'endpoint_disabled', id)
   })
 }
 
