@@ -138,24 +138,25 @@ export const endGrantsOfMember = ({ db }: Pick<Context, 'db'>, memberId: number)
 
 /** Deletes grants with their tokens, and keeps their clients for 30 more days. Returns the number of grants. */
 export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<number> {
-  const ended = await db<{ clientId: string }[]>`
-    delete from oauth_grants where ${condition} returning client_id as "clientId"
-  `
-  if (ended.length > 0) {
-    await db`
+  const [ended] = await db<[{ count: number }]>`
+    with ended as (
+      delete from oauth_grants where ${condition} returning client_id
+    ),
+    kept as (
       update oauth_clients
       set keep_until = clock_timestamp() + make_interval(days => ${UNUSED_CLIENT_DAYS})
       where id = any(array(
         select id
         from oauth_clients
-        where id = any(${ended.map(({ clientId }) => clientId)}::text[])
+        where id in (select client_id from ended)
         -- Several processes that end grants of the same clients lock them in the same order.
         order by id
         for no key update
       ))
-    `
-  }
-  return ended.length
+    )
+    select count(*) from ended
+  `
+  return ended.count
 }
 
 /** Deletes expired grants, tokens and requests, and clients that nobody uses. */
