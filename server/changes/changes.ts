@@ -168,7 +168,11 @@ export async function readChanges(
   if (!state || state.registration !== cursor.registration || isOld) throw cursorExpired()
   if (state.isLost) {
     // A backup was restored. The cursor must not become valid again once the transaction ids have reached it.
-    await db`delete from change_followers where account_id = ${accountId}`
+    // Another program of the account may have registered again meanwhile.
+    await db`
+      delete from change_followers
+      where account_id = ${accountId} and registration = ${cursor.registration}
+    `
     throw cursorExpired()
   }
   if (issuedAt.getTime() - state.readAt.getTime() > READ_AT_PRECISION_MS) {
