@@ -594,7 +594,7 @@ export interface Order {
   item: {
     name: string | null
     /**
-     * Set and number, then an unusual region of the set (`TW`), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
+     * Set and number; then the region of the set unless it is `int` or that of its language (`TW` of a Chinese set), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
      */
     subtitle: string | null
     image: string | null
@@ -1877,7 +1877,7 @@ export interface OwnOrder {
   item: {
     name: string | null
     /**
-     * Set and number, then an unusual region of the set (`TW`), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
+     * Set and number; then the region of the set unless it is `int` or that of its language (`TW` of a Chinese set), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
      */
     subtitle: string | null
     image: string | null
@@ -2005,7 +2005,7 @@ export interface PackingSlip {
     item: {
       name: string | null
       /**
-       * Set and number, then an unusual region of the set (`TW`), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
+       * Set and number; then the region of the set unless it is `int` or that of its language (`TW` of a Chinese set), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
        */
       subtitle: string | null
       image: string | null
@@ -2095,7 +2095,7 @@ export interface PickLine {
   item: {
     name: string | null
     /**
-     * Set and number, then an unusual region of the set (`TW`), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
+     * Set and number; then the region of the set unless it is `int` or that of its language (`TW` of a Chinese set), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`
      */
     subtitle: string | null
     image: string | null

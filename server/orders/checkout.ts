@@ -5,6 +5,7 @@ import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
+import type { Db } from '../database/sql.ts'
 import type { ListingStatus, SellerTier } from '../enums.ts'
 import { conflict, notFound, validationError } from '../errors.ts'
 import { listingSold, orderCreated } from '../events/payloads.ts'
@@ -432,17 +433,7 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
         coalesce(l.card_id, l.product_slug),
         s.shortcut || '_' || c.number,
         coalesce(c.name, p.name),
-        nullif(
-          concat_ws(
-            ' · ',
-            nullif(concat_ws(' ', s.name, c.number), ''),
-            -- The editions of two regions can agree in everything else.
-            case when s.region not in ('int', lower(s.language)) then upper(s.region) end,
-            case when l.printing <> 'standard' then replace(l.printing, '_', ' ') end,
-            l.grading_company || ' ' || l.grading_grade
-          ),
-          ''
-        ),
+        ${subtitleOf(db)},
         coalesce(c.image_small, p.image_url),
         l.condition,
         l.language,
@@ -478,6 +469,21 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
     order by o.id
   `
 }
+
+/** What the seller must read to pick the right item (§2.7). */
+const subtitleOf = (db: Db) => db`
+  nullif(
+    concat_ws(
+      ' · ',
+      nullif(concat_ws(' ', s.name, c.number), ''),
+      -- Two Chinese editions (CN, TW) have the same language, and often the same number.
+      case when s.region not in ('int', lower(s.language)) then upper(s.region) end,
+      case when l.printing <> 'standard' then replace(l.printing, '_', ' ') end,
+      l.grading_company || ' ' || l.grading_grade
+    ),
+    ''
+  )
+`
 
 /** The sold listing of an order row. */
 const soldIn = ({ sold }: Sale, { listingId }: NewOrder) =>

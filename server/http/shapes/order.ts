@@ -19,7 +19,7 @@ export const orderFields = {
       name: Nullable(Type.String()),
       subtitle: Nullable(Type.String(), {
         description:
-          'Set and number, then an unusual region of the set (`TW`), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`',
+          'Set and number; then the region of the set unless it is `int` or that of its language (`TW` of a Chinese set), the printing unless it is `standard`, and the grading: `Obsidian Flames 125 · reverse holo · PSA 9.5`',
       }),
       image: Nullable(Type.String()),
       condition: Nullable(Type.String(), { description: 'null for sealed products' }),
