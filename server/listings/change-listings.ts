@@ -61,6 +61,20 @@ export function changeListings(
   })
 }
 
+/**
+ * Applies one change, as `changeListings` does.
+ *
+ * @throws not_found, or validation_error if the change is not possible
+ */
+export async function changeOneListing(
+  ctx: Context,
+  accountId: number,
+  item: BatchedChange,
+): Promise<void> {
+  const [outcome] = await changeListings(ctx, accountId, [item])
+  if (outcome && 'error' in outcome) throw outcome.error
+}
+
 /** @param holders ids of the listings that have a reference */
 function applyBatched(
   listing: LockedListing,

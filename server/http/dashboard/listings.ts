@@ -8,7 +8,7 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { Context } from '../../context.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
-import { changeListings } from '../../listings/change-listings.ts'
+import { changeListings, changeOneListing } from '../../listings/change-listings.ts'
 import { findOwnListing, type OwnListing } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
 import { type ListingSearch, nextIds, searchListings } from '../../listings/search-listings.ts'
@@ -26,7 +26,7 @@ import { BulkResultSchema, OwnBulkCreate } from '../shapes/bulk-create.ts'
 import { CatalogItem, type CatalogItemRecord, itemOf } from '../shapes/catalog-item.ts'
 import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
 import { ListingPatch } from '../shapes/listing.ts'
-import { readListingChange } from '../shapes/listing-batch.ts'
+import { requireListingChange } from '../shapes/listing-batch.ts'
 import { reference } from '../shapes/listing-item.ts'
 import { ownListingFields, ownListingJson } from '../shapes/own-listing.ts'
 import { listingsCsv } from './listings-csv.ts'
@@ -203,8 +203,7 @@ export const listingsApi =
         const { accountId } = request.member
         const { id } = request.params
         const { quantity_delta: quantityDelta, ...fields } = request.body
-        const change = readListingChange({ ...fields, id })
-        if ('errors' in change) throw validationError(change.errors)
+        const change = requireListingChange({ ...fields, id })
         const changes = { ...change.changes, quantityDelta }
         const identity = repeatable(
           request,
@@ -213,8 +212,7 @@ export const listingsApi =
         )
         // A repetition gets the present listing, not the first response: units may have been sold meanwhile.
         await once(ctx, identity, async (tx) => {
-          const [outcome] = await changeListings(tx, accountId, [{ ...change, changes }])
-          if ('error' in outcome!) throw outcome.error
+          await changeOneListing(tx, accountId, { ...change, changes })
           return { status: 200, body: null }
         })
         const account = await getAccount(ctx, accountId)

@@ -5,7 +5,7 @@ import { eurosFromCents } from '../../cents.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { LANGUAGES, LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
-import { changeListings } from '../../listings/change-listings.ts'
+import { changeOneListing } from '../../listings/change-listings.ts'
 import { payoutMissing } from '../../listings/create-listings.ts'
 import { MAX_QUANTITY } from '../../listings/listing.ts'
 import { findListing, listListings } from '../../listings/listings.ts'
@@ -18,7 +18,7 @@ import { Data, Nullable, OneOf, Text } from '../schema.ts'
 import { BulkCreate, isAccepted, MAX_ITEMS, NO_SHIPPING } from '../shapes/bulk-create.ts'
 import { itemOf } from '../shapes/catalog-item.ts'
 import { ListingPatch, ListingSchema, listingFields, listingJson } from '../shapes/listing.ts'
-import { readListingChange } from '../shapes/listing-batch.ts'
+import { requireListingChange } from '../shapes/listing-batch.ts'
 import { cardFields, gradedFields, itemFields } from '../shapes/listing-item.ts'
 import { readItem } from '../shapes/read-item.ts'
 import { IdInput, PageOf, pageInput, pageOf } from './fields.ts'
@@ -278,11 +278,9 @@ const changeTool = tool({
   // A repeated quantity_delta counts twice. A repeated quantity puts units that were sold meanwhile on sale again.
   effect: { destructive: true, idempotent: false },
   async run(ctx: Service, { listing: id, ...fields }, { account }: SellerCall) {
-    const change = readListingChange({ ...fields, id })
-    if ('errors' in change) throw validationError(change.errors)
+    const change = requireListingChange({ ...fields, id })
     const listing = await inTransaction(ctx, async (tx) => {
-      const [outcome] = await changeListings(tx, account.id, [change])
-      if ('error' in outcome!) throw outcome.error
+      await changeOneListing(tx, account.id, change)
       return findListing(tx, account.id, id)
     })
     return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }

@@ -1,7 +1,7 @@
 import Type, { type Static, type TUnsafe } from 'typebox'
 import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
-import type { FieldMessages } from '../../errors.ts'
+import { type FieldMessages, validationError } from '../../errors.ts'
 import type { BatchedChange } from '../../listings/change-listings.ts'
 import { MAX_QUANTITY } from '../../listings/listing.ts'
 import type { ItemOutcome, LockedListing, Target } from '../../listings/targets.ts'
@@ -168,7 +168,7 @@ const changeErrors = messagesOf(Type.Object(changeFields))
 const targetErrors = messagesOf(Type.Object(targetFields))
 
 /** Reads one item of a batch of changes. `given` holds known fields only. */
-export function readListingChange(given: unknown): BatchedChange | Refused {
+function readListingChange(given: unknown): BatchedChange | Refused {
   if (!isObject(given)) return NOT_AN_OBJECT
   const errors = changeErrors(given)
   if (Object.keys(errors).length > 0) return { errors }
@@ -188,6 +188,17 @@ export function readListingChange(given: unknown): BatchedChange | Refused {
       reference: id === undefined ? undefined : reference,
     },
   }
+}
+
+/**
+ * Reads the change of one listing.
+ *
+ * @throws validation_error
+ */
+export function requireListingChange(given: object): BatchedChange {
+  const change = readListingChange(given)
+  if (isRefused(change)) throw validationError(change.errors)
+  return change
 }
 
 /** Reads one item of a batch of deletions. */
