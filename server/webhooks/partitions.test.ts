@@ -362,7 +362,7 @@ it('a last partition with rows gets its end even if the proof takes longer than 
         rows += scan?.rows ?? 0
         return result
       }, mode)
-      // The constraint is added. Its proof has to wait for this lock, as if the partition were large.
+      // The constraint is added. Its validation has to wait for this lock, as if the partition were large.
       user ??= inTransaction(ctx, async (tx) => {
         await tx.db`lock table ${tx.db(last)} in share update exclusive mode`
         locked.resolve()
@@ -374,8 +374,8 @@ it('a last partition with rows gets its end even if the proof takes longer than 
   }).finally(() => {
     ended = true
   })
-  await until('the proof has taken longer than a statement may', async () => {
-    const [proof] = await ctx.db`
+  await until('the validation has taken longer than the time limit of statements', async () => {
+    const [validation] = await ctx.db`
       select
       from pg_stat_activity
       where
@@ -383,7 +383,7 @@ it('a last partition with rows gets its end even if the proof takes longer than 
         and query like ${`alter table ${last} validate%`}
         and clock_timestamp() - query_start > interval '3 seconds'
     `
-    return ended || proof !== undefined
+    return ended || validation !== undefined
   })
   permitted.resolve()
   await user
@@ -403,7 +403,7 @@ it('a proof of the end of a last partition is not repeated after a crash between
       ++transactions === 2 ? Promise.reject(new Error('crash')) : ctx.begin(work, mode),
   })
   await expect(crashed).rejects.toThrow('crash')
-  // A proof needs a connection of its own.
+  // A validation needs a connection of its own.
   await beginPartitions({ ...ctx, databaseUrl: 'postgres://nowhere.invalid/none' })
   await send()
   expect(await filled()).toMatchObject({ [last]: 1 })

@@ -23,6 +23,8 @@ const FAR_IDS = 1_000_000_000
 const LOCK_TIMEOUT_MS = 200
 const LOCK_NOT_AVAILABLE = '55P03'
 
+type PartitionContext = Context & { databaseUrl: string }
+
 type Partition = { name: string; firstId: number }
 
 type Layout = {
@@ -41,7 +43,7 @@ type Layout = {
  * Begins the next partition of both tables, if the current one of either has the rows of its part of the retention, or
  * has used half of its ids. Nothing is written meanwhile, so the deliveries of an event are in one partition.
  */
-export async function beginPartitions(ctx: Context & { databaseUrl: string }): Promise<void> {
+export async function beginPartitions(ctx: PartitionContext): Promise<void> {
   const layouts = await layoutsOf(ctx.db)
   if (!layouts.some((layout) => isDue(ctx, layout))) return
   for (const layout of layouts) if (overflows(layout)) await endLast(ctx, layout)
@@ -93,23 +95,16 @@ async function beginPartition(db: Db, layout: Layout): Promise<number> {
  * Gives a last partition with rows a distant end, and adds a new last one there. The sequence of ids stays, so a crash at
  * any step leaves room for the next rows.
  */
-async function endLast(
-  ctx: Context & { databaseUrl: string },
-  { table, last, lastId }: Layout,
-): Promise<void> {
-  const provedEnd = await provedEndOf(ctx.db, last)
-  const endId = provedEnd > lastId ? provedEnd : endAfter(lastId)
-  if (endId !== provedEnd && !(await proveEnd(ctx, last, endId))) return
+async function endLast(ctx: PartitionContext, { table, last, lastId }: Layout): Promise<void> {
+  const validatedEnd = await validatedEndOf(ctx.db, last)
+  const endId = validatedEnd > lastId ? validatedEnd : endAfter(lastId)
+  if (endId !== validatedEnd && !(await validateEnd(ctx, last, endId))) return
   await unlessBusy(ctx, async ({ db }) => {
     await db`lock table only ${db(table)} in access exclusive mode`
-    // Another process may have done it meanwhile, or begun a partition or a proof of its own.
+    // Meanwhile another process may have ended it, begun a partition, or added a constraint with another end.
     if ((await layoutOf(db, table)).last.name !== last.name) return
-    const proofs = await db`
-      select from pg_constraint
-      where conrelid = ${last.name}::regclass and conname = 'limited' and convalidated
-    `
-    if (proofs.length === 0) return
-    // No scan: the constraint has proved the bounds.
+    if ((await validatedEndOf(db, last)) !== endId) return
+    // No scan: the validated constraint implies the bounds.
     await db.unsafe(`
       alter table ${table} detach partition ${last.name};
       alter table ${table} attach partition ${last.name}
@@ -120,8 +115,8 @@ async function endLast(
   })
 }
 
-/** The end that an earlier run has proved for a partition, and that its rows therefore have; 0 if none has. */
-async function provedEndOf(db: Db, { name }: Partition): Promise<number> {
+/** The end in the validated constraint of a partition, which all its rows meet; 0 without such a constraint. */
+async function validatedEndOf(db: Db, { name }: Partition): Promise<number> {
   const [row] = await db<{ endId: number }[]>`
     select substring(pg_get_constraintdef(oid) from $$id < '?(\\d+)$$)::bigint as "endId"
     from pg_constraint
@@ -130,14 +125,18 @@ async function provedEndOf(db: Db, { name }: Partition): Promise<number> {
   return row?.endId ?? 0
 }
 
-/** @returns whether it is proved; not while another process proves it */
-async function proveEnd(
-  ctx: Context & { databaseUrl: string },
+/**
+ * Adds the constraint that the ids of a partition are below an end, and validates it.
+ *
+ * @returns false if the table is in use, or another process validates the constraint
+ */
+async function validateEnd(
+  ctx: PartitionContext,
   { name, firstId }: Partition,
   endId: number,
 ): Promise<boolean> {
-  // A proof takes minutes. Waiting for its lock would hold up all writers, each minute and in each process.
-  const proofs = await ctx.db`
+  // A validation takes minutes. Every other process that waited for its lock would block all writers, once a minute.
+  const validating = await ctx.db`
     select
     from pg_locks
     where
@@ -145,7 +144,7 @@ async function proveEnd(
       and relation = ${name}::regclass
       and mode = 'ShareUpdateExclusiveLock'
   `
-  if (proofs.length > 0) return false
+  if (validating.length > 0) return false
   const isLimited = await unlessBusy(ctx, async ({ db }) => {
     await db.unsafe(`
       alter table ${name} drop constraint if exists limited;
@@ -154,8 +153,8 @@ async function proveEnd(
     `)
   })
   if (!isLimited) return false
-  // Reads its rows, while others are written. Without the limit of other statements: if a large partition could never be
-  // proved, it would get all further rows, and never be dropped.
+  // The statement reads all rows, while more are written. It has no time limit: a large partition that could never be
+  // validated would get all further rows, and never be dropped.
   const session = connectAlone(ctx.databaseUrl)
   try {
     await session.unsafe(`alter table ${name} validate constraint limited`)
