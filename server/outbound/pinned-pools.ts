@@ -2,7 +2,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { connectorTo } from './guarded-connector.ts'
 import type { Network } from './network.ts'
 
-/** Idle time of a connection. Short, so that a receiver rarely closes a connection just as a request is sent on it. */
+/** It is short, so that a receiver rarely closes a connection just as a request is sent on it. */
 const KEEP_ALIVE_MS = 1_000
 /** Idle time of a pool, in addition to the timeout of its last request. */
 const IDLE_MS = 10_000
@@ -14,10 +14,16 @@ export type PinnedPools = {
   close(): Promise<void>
 }
 
-/** @param options.timeoutMs time limit of connecting, TLS included */
+export type PoolOptions = {
+  /** Time limit of connecting, TLS included. */
+  timeoutMs: number
+  /** Idle time after which a connection is closed. */
+  keepAliveMs?: number
+}
+
 export function pinnedPools(
   network: Network,
-  { timeoutMs, keepAliveMs = KEEP_ALIVE_MS }: { timeoutMs: number; keepAliveMs?: number },
+  { timeoutMs, keepAliveMs = KEEP_ALIVE_MS }: PoolOptions,
 ): PinnedPools {
   const pools = new Map<string, { pool: Pool; usedAt: number }>()
 

@@ -1,11 +1,10 @@
-import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
 import { connect } from '../database/connect.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Sql } from '../database/sql.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Network } from '../outbound/network.ts'
-import type { PinnedPools } from '../outbound/pinned-pools.ts'
+import type { PinnedPools, PoolOptions } from '../outbound/pinned-pools.ts'
 import { batch } from '../queue/batch.ts'
 import { persistently } from '../queue/persistently.ts'
 import {
@@ -42,12 +41,18 @@ const QUEUE_CONNECTIONS = 2
 /** At a shutdown, time for attempts to finish, because an interrupted one may have arrived and is repeated. */
 const GRACE_MS = 5_000
 
+type DeliveryWorkerOptions = WorkerOptions & {
+  graceMs?: number
+  /** Tests keep connections longer. */
+  keepAliveMs?: number
+}
+
 /** Sends deliveries as they become due, together with the workers of other processes. */
 export function startDeliveryWorker(
   ctx: DeliveryContext & { signals: Signals },
-  options: WorkerOptions & { graceMs?: number; keepAliveMs?: number } = {},
+  options: DeliveryWorkerOptions = {},
 ): Worker {
-  const tools = openTools(ctx, options)
+  const tools = openTools(ctx, options.keepAliveMs)
   const work = deliveryWork(ctx, tools, options.graceMs)
   const worker = startWorker(ctx, work, options)
   // An endpoint was disabled or deleted, in this process or another.
@@ -81,14 +86,12 @@ type Tools = {
   close(): Promise<void>
 }
 
-function openTools(
-  { network, config, databaseUrl }: DeliveryContext,
-  { keepAliveMs }: { keepAliveMs?: number } = {},
-): Tools {
+function openTools({ network, config, databaseUrl }: DeliveryContext, keepAliveMs?: number): Tools {
   let opened: Promise<PinnedPools> | undefined
   const queue = connect(databaseUrl, { max: QUEUE_CONNECTIONS, forQueue: true })
   return {
-    pools: () => (opened ??= openPools(network, config, keepAliveMs)),
+    pools: () =>
+      (opened ??= openPools(network, { timeoutMs: config.webhookTimeoutMs, keepAliveMs })),
     queue,
     async close() {
       await (await opened)?.close()
@@ -100,14 +103,8 @@ function openTools(
 /**
  * Loads undici with the first delivery: it takes a tenth of a second and 8 MB, which a service without webhooks saves.
  */
-async function openPools(
-  network: Network,
-  { webhookTimeoutMs: timeoutMs }: Config,
-  keepAliveMs?: number,
-) {
-  const { pinnedPools } = await import('../outbound/pinned-pools.ts')
-  return pinnedPools(network, { timeoutMs, keepAliveMs })
-}
+const openPools = async (network: Network, options: PoolOptions) =>
+  (await import('../outbound/pinned-pools.ts')).pinnedPools(network, options)
 
 function deliveryWork(
   ctx: DeliveryContext,
