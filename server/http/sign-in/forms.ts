@@ -58,11 +58,12 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: ApiErr
 }
 
 /**
- * Shows the form again with the message of an error that the visitor can correct, or that passes.
+ * Prepares the response that shows a form again: sets its status and `Retry-After`.
  *
+ * @returns the message for an error that the visitor can correct or that is temporary
  * @throws every other error
  */
-export function messageOf(thrown: unknown, request: FastifyRequest, reply: FastifyReply): string {
+export function failForm(request: FastifyRequest, reply: FastifyReply, thrown: unknown): string {
   const error = catalogued(thrown as FastifyError | ApiError, request)
   if (![401, 422, 429, 503].includes(error.status)) throw thrown
   reply.code(error.status)

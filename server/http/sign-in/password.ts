@@ -10,7 +10,7 @@ import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import type { Query } from '../query.ts'
 import { limitResets } from '../sign-in-limits.ts'
-import { fieldsOf, formOptions, messageOf } from './forms.ts'
+import { failForm, fieldsOf, formOptions } from './forms.ts'
 import { emailField, newPasswordField, problem, sendForm } from './layout.ts'
 
 /** `/password/forgot` and `/password/reset`. */
@@ -29,7 +29,7 @@ export const passwordPages =
           )
         }
       } catch (error) {
-        return sendForgot(request, reply, { email, message: messageOf(error, request, reply) })
+        return sendForgot(request, reply, { email, message: failForm(request, reply, error) })
       }
       return sendForm(request, reply, {
         title: 'Look into your mailbox',
@@ -109,7 +109,7 @@ ${
       // During an outage of the database nothing can be looked up: the form has what it had.
       const isOutage = catalogued(error as FastifyError, request).status === 503
       if (isOutage || !(await hasJustChosen(ctx, purpose, token, password))) {
-        const message = messageOf(error, request, reply)
+        const message = failForm(request, reply, error)
         const shown = isOutage ? email : (await findLink(ctx, purpose, token)).memberEmail
         const choices = { endsPrograms: endsPrograms !== undefined }
         return sendChoice(request, reply, { token, email: shown, ...choices, message })

@@ -9,7 +9,7 @@ import { rootOf, sendAsset } from '../page.ts'
 import type { Query } from '../query.ts'
 import { clearSessionCookie, sessionToken, setSessionCookie } from '../session-cookie.ts'
 import { limitAttempts } from '../sign-in-limits.ts'
-import { fieldsOf, formOptions, messageOf } from './forms.ts'
+import { failForm, fieldsOf, formOptions } from './forms.ts'
 import { emailField, problem, sendForm } from './layout.ts'
 import { ownPath } from './own-path.ts'
 
@@ -49,11 +49,7 @@ export const signInPages =
         setSessionCookie(reply, config, token)
         return reply.redirect(ownPath(next, config.publicUrl), 303)
       } catch (error) {
-        return sendSignIn(request, reply, {
-          next,
-          email,
-          message: messageOf(error, request, reply),
-        })
+        return sendSignIn(request, reply, { next, email, message: failForm(request, reply, error) })
       }
     })
 
