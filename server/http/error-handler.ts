@@ -37,7 +37,7 @@ export const envelope = (error: ApiError): ErrorEnvelope => ({
  */
 export function errorHandler(log: Log) {
   const warn = outageLog(log)
-  return (thrown: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply) => {
+  return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const error = catalogued(thrown, request)
     if (error.status === 503 && error.cause) warn({ err: error.cause, reqId: request.id })
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
@@ -48,9 +48,9 @@ export function errorHandler(log: Log) {
 }
 
 /** Maps a thrown error to an error of the catalogue. */
-export function catalogued(thrown: FastifyError | ApiError, request: FastifyRequest): ApiError {
+export function catalogued(thrown: unknown, request: FastifyRequest): ApiError {
   if (thrown instanceof ApiError) return thrown
-  switch (thrown.code) {
+  switch ((thrown as FastifyError).code) {
     case 'FST_ERR_BAD_URL':
       return malformedUrl()
     case 'FST_ERR_MAX_PARAM_LENGTH':

@@ -39,7 +39,7 @@ export async function callTool(
       structuredContent: result,
     }
   } catch (thrown) {
-    const error = catalogued(thrown as ApiError, request)
+    const error = catalogued(thrown, request)
     if (error.status === 503 && error.cause && !tool.isIdempotent) {
       return failedCall(serviceUnavailable(OUTCOME_UNKNOWN), request.id)
     }

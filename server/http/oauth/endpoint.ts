@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { outageLog } from '../../database/unavailable.ts'
 import { rateLimited } from '../../errors.ts'
 import { addressSubject } from '../../limits/address.ts'
@@ -22,7 +22,7 @@ export function failRequests(log: Log) {
       if (error.status === 401) reply.header('www-authenticate', 'Basic realm="cardstall"')
       return sendError(reply, error.status, error.code, error)
     }
-    const known = catalogued(error as FastifyError, request)
+    const known = catalogued(error, request)
     const isTemporary = known.status === 503 || known.status === 429
     if (known.status >= 500 && !isTemporary) throw error
     if (known.status === 503 && known.cause) warn({ err: known.cause, reqId: request.id })

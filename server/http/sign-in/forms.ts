@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { catalogued } from '../error-handler.ts'
@@ -39,7 +39,7 @@ export function serveForms(app: FastifyInstance, ctx: Service): void {
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
     done(body === '' ? null : unsupportedMediaType('The body must be a form.'), undefined)
   })
-  app.setErrorHandler((error: FastifyError | ApiError, request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     const known = catalogued(error, request)
     if (known.status === 500) throw error
     return sendProblem(request, reply, known)
@@ -64,7 +64,7 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: ApiErr
  * @throws every other error
  */
 export function failForm(request: FastifyRequest, reply: FastifyReply, thrown: unknown): string {
-  const error = catalogued(thrown as FastifyError | ApiError, request)
+  const error = catalogued(thrown, request)
   if (![401, 422, 429, 503].includes(error.status)) throw thrown
   reply.code(error.status)
   const { 'retry-after': retryAfter } = error.headers

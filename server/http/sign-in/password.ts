@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../context.ts'
 import { findLink } from '../../members/links.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
@@ -107,7 +107,7 @@ ${
       await choosePassword(ctx, purpose, token, password, request.id, endPrograms)
     } catch (error) {
       // During an outage of the database nothing can be looked up: the form has what it had.
-      const isOutage = catalogued(error as FastifyError, request).status === 503
+      const isOutage = catalogued(error, request).status === 503
       if (isOutage || !(await hasJustChosen(ctx, purpose, token, password))) {
         const message = failForm(request, reply, error)
         const shown = isOutage ? email : (await findLink(ctx, purpose, token)).memberEmail
