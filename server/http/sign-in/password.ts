@@ -1,5 +1,4 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../../context.ts'
 import { findLink } from '../../members/links.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
 import { choosePassword, hasJustChosen, requestReset } from '../../members/sign-in.ts'
@@ -59,6 +58,7 @@ export const invitationPages =
   }
 
 type Choosing = { path: string; purpose: 'invitation' | 'reset'; title: string }
+type Choice = { token: string; email: string; endsPrograms?: boolean; message?: string }
 
 function choosingPages(
   app: Parameters<FastifyPluginCallback>[0],
@@ -68,12 +68,7 @@ function choosingPages(
   const sendChoice = (
     request: FastifyRequest,
     reply: FastifyReply,
-    {
-      token,
-      email,
-      endsPrograms = true,
-      message,
-    }: { token: string; email: string; endsPrograms?: boolean; message?: string },
+    { token, email, endsPrograms = true, message }: Choice,
   ) =>
     sendForm(request, reply, {
       title,
@@ -99,20 +94,19 @@ ${
   })
 
   app.post(path, formOptions, async (request, reply) => {
-    const { token = '', email = '', password = '', end_programs: endsPrograms } = fieldsOf(request)
+    const { token = '', email = '', password = '', ...fields } = fieldsOf(request)
+    const endsPrograms = fields.end_programs !== undefined
     try {
-      const endPrograms = async (tx: Context, memberId: number) => {
-        if (endsPrograms !== undefined) await endGrantsOfMember(tx, memberId)
-      }
-      await choosePassword(ctx, purpose, token, password, request.id, endPrograms)
+      await choosePassword(ctx, purpose, token, password, request.id, async (tx, memberId) => {
+        if (endsPrograms) await endGrantsOfMember(tx, memberId)
+      })
     } catch (error) {
-      // During an outage of the database nothing can be looked up: the form has what it had.
+      // During an outage nothing can be looked up, so the form shows the address that it has sent.
       const isOutage = catalogued(error, request).status === 503
       if (isOutage || !(await hasJustChosen(ctx, purpose, token, password))) {
         const message = failForm(request, reply, error)
         const shown = isOutage ? email : (await findLink(ctx, purpose, token)).memberEmail
-        const choices = { endsPrograms: endsPrograms !== undefined }
-        return sendChoice(request, reply, { token, email: shown, ...choices, message })
+        return sendChoice(request, reply, { token, email: shown, endsPrograms, message })
       }
     }
     return sendForm(request, reply, {
