@@ -9,12 +9,11 @@ import { catalogued } from '../error-handler.ts'
 import { type Parameters, readParameters } from './parameters.ts'
 
 /**
- * Makes the function that sends an error in the format of RFC 6749. An outage has this format as well: official clients
- * take any other body for the end of their grant, and open a new sign-in.
- *
- * The function throws an error that is a fault of this service: the log needs it.
+ * Returns the error handler of the endpoints for programs. It sends errors in the format of RFC 6749, also 429 and 503:
+ * official clients take any other body for the end of their grant, and ask the member again. It throws other faults of
+ * this service, which are then logged.
  */
-export function failRequests(log: Log) {
+export function oauthErrorHandler(log: Log) {
   const warn = outageLog(log)
   return (error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     if (error instanceof OAuthError) {

@@ -2,7 +2,7 @@ import type { Service } from '../../service.ts'
 import { authorizationHandlers } from './authorize.ts'
 import { deviceHandlers } from './device.ts'
 import { discoveryHandlers } from './discovery.ts'
-import { failRequests } from './endpoint.ts'
+import { oauthErrorHandler } from './endpoint.ts'
 import { registrationHandlers } from './register.ts'
 import { tokenHandlers } from './token.ts'
 
@@ -13,5 +13,5 @@ export const openHandlers = (ctx: Service) => ({
   ...discoveryHandlers(ctx),
   ...registrationHandlers(ctx),
   ...tokenHandlers(ctx),
-  failRequest: failRequests(ctx.log),
+  handleError: oauthErrorHandler(ctx.log),
 })

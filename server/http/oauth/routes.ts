@@ -29,7 +29,7 @@ const CORS = {
 }
 
 type Handlers = ReturnType<typeof openHandlers>
-type Handler = Exclude<keyof Handlers, 'failRequest'>
+type Handler = Exclude<keyof Handlers, 'handleError'>
 type Open = () => Promise<Handlers>
 
 /** Loads the code at its first use. The pages and the endpoints share it. */
@@ -99,7 +99,7 @@ export function serveEndpoints(app: FastifyInstance, open: Open): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
   app.setErrorHandler(async (error, request, reply) =>
-    (await open()).failRequest(error as Error, request, reply),
+    (await open()).handleError(error as Error, request, reply),
   )
 }
 
