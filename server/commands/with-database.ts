@@ -50,7 +50,7 @@ export async function withDatabase<T>(
       const { begin } = transactions
       return work({ db: sql, begin, databaseUrl: url, migrated, interrupted })
     }
-    return await withTimeout(done(), interrupted)
+    return await endAfterSignal(done(), interrupted)
   } catch (error) {
     throw await database.explain(error)
   } finally {
@@ -75,7 +75,8 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return Promise.race([work, aborted])
 }
 
-async function withTimeout<T>(work: Promise<T>, interrupted: AbortSignal): Promise<T> {
+/** The result of `work`, unless it takes longer than INTERRUPTION_TIMEOUT_MS after a signal. */
+async function endAfterSignal<T>(work: Promise<T>, interrupted: AbortSignal): Promise<T> {
   // Abandoned work continues until its connections are closed, and then rejects.
   work.catch(() => {})
   const { promise: abandoned, reject } = Promise.withResolvers<never>()

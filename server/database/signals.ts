@@ -199,6 +199,7 @@ export function throttle(ms: number, work: () => void): () => void {
 const CHANNEL = 'cardstall'
 const HEARTBEAT_MS = 5_000
 const HEARTBEAT_TIMEOUT_MS = 2_000
+/** A pause of this process counts as a quarter of the timeout at most. */
 const HEARTBEAT_STEPS = 4
 const RECONNECT_DELAY_MS = 300
 /** After this time an attempt to connect is abandoned for a new one: its first packet may be lost. */
@@ -255,13 +256,13 @@ async function listenForNotices(
 
   const beat = (on: Sql) => {
     timer = setTimeout(() => {
-      const answered = unlessLate(HEARTBEAT_TIMEOUT_MS, HEARTBEAT_STEPS, () =>
+      const cancelTimeout = unlessLate(HEARTBEAT_TIMEOUT_MS, HEARTBEAT_STEPS, () =>
         lost(new Error('no heartbeat'), on),
       )
       on`select 1`
         .then(() => on === session && beat(on))
         .catch((error) => lost(error, on))
-        .finally(answered)
+        .finally(cancelTimeout)
     }, HEARTBEAT_MS)
     timer.unref()
   }

@@ -12,6 +12,7 @@ import { createServer, ServerResponse } from './node-http.ts'
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** Time for a client to close its side after the server has closed its own. */
 const LINGER_MS = 1_000
+/** A pause of this process counts as a tenth of that time at most. */
 const LINGER_STEPS = 10
 
 /** Requests of one connection that the application handles at a time. Further pipelined requests wait. */
@@ -284,8 +285,8 @@ class TrackedConnection implements Connection {
     if (socket.destroyed) return
     const linger = () => {
       // It takes several turns of the event loop to read all that arrived during a pause of this process.
-      const closed = unlessLate(LINGER_MS, LINGER_STEPS, () => socket.destroy())
-      socket.once('close', closed)
+      const cancelTimeout = unlessLate(LINGER_MS, LINGER_STEPS, () => socket.destroy())
+      socket.once('close', cancelTimeout)
     }
     socket.end()
     if (socket.writableFinished) linger()

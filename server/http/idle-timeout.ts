@@ -16,8 +16,8 @@ export async function* withIdleTimeout<T>(
   timeout.promise.catch(() => {})
   try {
     for (;;) {
-      const arrived = unlessLate(idleMs, 1, () => timeout.reject(requestTimeout()))
-      const next = await Promise.race([chunks.next(), timeout.promise]).finally(arrived)
+      const cancelTimeout = unlessLate(idleMs, 1, () => timeout.reject(requestTimeout()))
+      const next = await Promise.race([chunks.next(), timeout.promise]).finally(cancelTimeout)
       if (next.done) return
       yield next.value
     }

@@ -144,7 +144,7 @@ function openConnection(
     if (lost) return
     lost = true
     ready = false
-    connected()
+    cancelConnectTimeout()
     clearInterval(pings)
     client.disconnect() // rejects all pending commands
     events.lost(reason)
@@ -156,14 +156,14 @@ function openConnection(
   }
 
   function count(key: string, seconds: number, by: number): Promise<number> {
-    const answered = unlessLate(timeoutMs, 2, () => lose(`no answer within ${timeoutMs} ms`))
+    const cancelTimeout = unlessLate(timeoutMs, 2, () => lose(`no answer within ${timeoutMs} ms`))
     return send(key, seconds, by).then(
       (hits) => {
-        answered()
+        cancelTimeout()
         return hits
       },
       (error) => {
-        answered()
+        cancelTimeout()
         lose(reasonOf(error))
         throw error
       },
@@ -175,13 +175,13 @@ function openConnection(
     // An open connection is not enough: a replica, or a server out of memory, refuses to count.
     await send(`${KEY_PREFIX}trial`, WINDOW_SECONDS, 1)
     if (lost) return
-    connected()
+    cancelConnectTimeout()
     ready = true
     events.ready()
   }
 
   // Longer and with more steps than for a hit, because the start of the service keeps the process busy.
-  const connected = unlessLate(CONNECT_TIMEOUT_MS, CONNECT_STEPS, () =>
+  const cancelConnectTimeout = unlessLate(CONNECT_TIMEOUT_MS, CONNECT_STEPS, () =>
     lose(`no connection within ${CONNECT_TIMEOUT_MS} ms`),
   )
   client.on('error', (error) => lose(reasonOf(error)))

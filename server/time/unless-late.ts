@@ -1,22 +1,22 @@
 /**
- * Calls `late` after the real time, unless the returned function is called before. The time is divided into steps, each of
- * them a timer, and the event loop reads arrived data before the end: so a pause of this process counts as one step at
- * most, and a response that has arrived but was not read yet is not late.
+ * Calls `late` after `ms` of real time, unless the returned function is called first. The time consists of `steps` timers,
+ * so a pause of this process counts as one step at most. Before the end, the event loop reads data that has arrived: a
+ * response that this process has not read yet is not late.
  */
-export function unlessLate(milliseconds: number, steps: number, late: () => void): () => void {
-  let settled = false
+export function unlessLate(ms: number, steps: number, late: () => void): () => void {
+  let isCancelled = false
   let left = steps
   let timer: NodeJS.Timeout
   const step = () => {
-    timer = setTimeout(() => (--left > 0 ? step() : setImmediate(end)), milliseconds / steps)
+    timer = setTimeout(() => (--left > 0 ? step() : setImmediate(end)), ms / steps)
     timer.unref()
   }
   const end = () => {
-    if (!settled) late()
+    if (!isCancelled) late()
   }
   step()
   return () => {
-    settled = true
+    isCancelled = true
     clearTimeout(timer)
   }
 }
