@@ -1,5 +1,6 @@
 import { forgetRecipients } from '../carriers/simulated.ts'
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
@@ -73,8 +74,8 @@ export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promi
   if (days === 0) return
   const before = new Date(ctx.now().getTime() - days * DAYS)
   let last = { createdAt: new Date(0), id: 0 }
-  for (let isMore = true; isMore; ) {
-    // In the order of the index of checkouts with data. By the id, each run would read all that are erased.
+  await inBatches(async (max) => {
+    // Ordered like the index of checkouts with data. In the order of ids, each run would read all erased checkouts.
     const found = await ctx.db<(typeof last)[]>`
       select created_at as "createdAt", id
       from checkouts
@@ -83,12 +84,12 @@ export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promi
         and created_at <= ${before}
         and (created_at, id) > (${last.createdAt}, ${last.id})
       order by created_at, id
-      limit ${BATCH}
+      limit ${max}
     `
     await eraseBatch(ctx, idsOf(found), before)
     last = found.at(-1) ?? last
-    isMore = found.length === BATCH
-  }
+    return found.length
+  }, BATCH)
 }
 
 const NOTHING: ErasedInBatch = {

@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import { getAccount } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { OPEN_STATUSES } from '../enums.ts'
 import { afterFirstCommit, conflict } from '../errors.ts'
@@ -90,17 +91,18 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
 }
 
 async function removeAllListings(ctx: Context, accountId: number): Promise<void> {
-  for (let last = 0, isMore = true; isMore; ) {
+  let last = 0
+  // It doesn't wait until none are left: requests that were admitted before may list faster.
+  await inBatches(async (max) => {
     const listings = await ctx.db<{ id: number }[]>`
       select id
       from listings
       where account_id = ${accountId} and status <> 'removed' and id > ${last}
       order by id
-      limit ${BATCH}
+      limit ${max}
     `
     await removeListings(ctx, accountId, [...listings])
     last = listings.at(-1)?.id ?? last
-    // Not until none are left: requests that were admitted before may list faster.
-    isMore = listings.length === BATCH
-  }
+    return listings.length
+  }, BATCH)
 }

@@ -5,12 +5,15 @@ import type { Db } from './sql.ts'
 const BATCH_ROWS = 5_000
 
 /**
- * Repeats a step of a job until no rows are left, so that a backlog of any size shrinks.
+ * Repeats a step until a batch is not full, so that a backlog of any size shrinks.
  *
- * @param handleSome handles at most `max` rows in a transaction of its own, and returns their number
+ * @param handleSome handles at most `max` rows, and returns their number
  */
-export async function inBatches(handleSome: (max: number) => Promise<number>): Promise<void> {
-  while ((await handleSome(BATCH_ROWS)) === BATCH_ROWS);
+export async function inBatches(
+  handleSome: (max: number) => Promise<number>,
+  max = BATCH_ROWS,
+): Promise<void> {
+  while ((await handleSome(max)) === max);
 }
 
 type Expired = {

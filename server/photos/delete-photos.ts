@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import type { FileStore } from '../files/file-store.ts'
 import { DAYS } from '../time/units.ts'
 import { photoFile, photoPath, thumbnailFile } from './photo.ts'
@@ -7,18 +8,18 @@ import { photoFile, photoPath, thumbnailFile } from './photo.ts'
 const BATCH = 200
 
 /**
- * Deletes the photos of listings that were removed long ago, with their files. No response has their names. A photo whose
- * files can't be deleted is tried again a day later.
+ * Deletes the photos of listings that were removed long ago, and their files. A photo whose files can't be deleted is
+ * tried again a day later.
  */
-export async function deletePhotos(ctx: Context & { files: FileStore }): Promise<void> {
-  for (let isMore = true; isMore; ) {
+export const deletePhotos = (ctx: Context & { files: FileStore }): Promise<void> =>
+  inBatches(async (max) => {
     const now = ctx.now()
     // A claim moves them, so that the runs of several processes, and later ones, take others.
     const photos = await ctx.db<{ id: number; name: string | null }[]>`
       update photos
       set delete_at = ${new Date(now.getTime() + DAYS)}
       where id in (
-        select id from photos where delete_at <= ${now} order by delete_at limit ${BATCH}
+        select id from photos where delete_at <= ${now} order by delete_at limit ${max}
         for update skip locked
       )
       returning id, name
@@ -34,9 +35,8 @@ export async function deletePhotos(ctx: Context & { files: FileStore }): Promise
       }
     }
     await ctx.db`delete from photos where id = any(${deleted}::bigint[])`
-    isMore = photos.length === BATCH
-  }
-}
+    return photos.length
+  }, BATCH)
 
 async function deleteFiles(files: FileStore, name: string): Promise<void> {
   await files.delete(photoPath(photoFile(name)))

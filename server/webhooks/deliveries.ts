@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { deleteInBatches } from '../database/batches.ts'
+import { deleteInBatches, inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
@@ -124,20 +124,21 @@ export async function resendDeliveries(
   batchRows = RESEND_BATCH,
 ): Promise<number> {
   let resent = 0
-  for (let lastId = 0, isMore = true; isMore; ) {
+  let lastId = 0
+  await inBatches(async (max) => {
     const resendBatch = () =>
       inTransaction(ctx, async (tx) => {
         const { disabledAt } = await requireEndpoint(tx, accountId, endpointId)
         if (disabledAt) throw endpointIsInactive()
         await lockResends(tx, endpointId, 'exclusive')
-        const missed = await lockMissed(tx, endpointId, span, lastId, batchRows)
+        const missed = await lockMissed(tx, endpointId, span, lastId, max)
         return { missed, count: await resendLocked(tx, endpointId, missed) }
       })
     const { missed, count } = await (resent > 0 ? afterFirstCommit(resendBatch) : resendBatch())
     resent += count
     lastId = missed.at(-1)?.id ?? lastId
-    isMore = missed.length === batchRows
-  }
+    return missed.length
+  }, batchRows)
   return resent
 }
 
