@@ -14,12 +14,16 @@ const BATCH = 200
 export const deletePhotos = (ctx: Context & { files: FileStore }): Promise<void> =>
   inBatches(async (max) => {
     const now = ctx.now()
-    // A claim moves them, so that the runs of several processes, and later ones, take others.
+    // The claim moves `delete_at`, which is its lease: no other run claims the photo for a day.
     const photos = await ctx.db<{ id: number; name: string | null }[]>`
       update photos
       set delete_at = ${new Date(now.getTime() + DAYS)}
       where id in (
-        select id from photos where delete_at <= ${now} order by delete_at limit ${max}
+        select id
+        from photos
+        where delete_at <= ${now}
+        order by delete_at
+        limit ${max}
         for update skip locked
       )
       returning id, name
@@ -27,11 +31,11 @@ export const deletePhotos = (ctx: Context & { files: FileStore }): Promise<void>
     const deleted: number[] = []
     for (const { id, name } of photos) {
       try {
-        // Before their rows: after a crash, a later run finds them again.
+        // Files before rows: after a crash, a later run finds the rows and deletes the files again.
         if (name !== null) await deleteFiles(ctx.files, name)
         deleted.push(id)
       } catch (error) {
-        ctx.log.warn({ err: error, photo: id }, 'cannot delete a photo')
+        ctx.log.warn({ err: error, photo: id }, 'cannot delete a photo; retrying in a day')
       }
     }
     await ctx.db`delete from photos where id = any(${deleted}::bigint[])`
