@@ -126,7 +126,7 @@ describe('queue metrics', () => {
   })
 })
 
-it('the queue of shipments has those of the present carrier, because no other is polled', async () => {
+it('the queue of shipments counts those of the configured carrier, because no others are polled', async () => {
   await importCatalogFixture(app.operator)
   const seller = await app.seller({ account: shipsBy(LABEL) })
   const [id] = await list(seller, cardItem())

@@ -482,7 +482,7 @@ const readQueueRows = (db: Db, carrier: string | null) => db<
       from (
         select 1
         from shipments
-        -- Only the present carrier is polled.
+        -- Only shipments of the configured carrier are polled.
         where poll_at is not null and provider = ${carrier}
         order by poll_at
         limit ${MAX_COUNTED}

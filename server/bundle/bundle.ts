@@ -70,7 +70,7 @@ export function readBundle(): Bundle | undefined {
   }
 }
 
-/** The present state of a file. */
+/** The current state of a file. */
 export function inputOf(file: string): Input {
   const { mtimeMs, size } = statSync(file)
   // Copies of a file keep no fractions.

@@ -196,11 +196,11 @@ async function* contents(db: Db, sets: SetRow[]) {
   if (!first) return
   let next = readContent(db, first)
   for (const batch of following) {
-    const present = next
+    const current = next
     next = readContent(db, batch)
-    // If the present one fails, nobody waits for it.
+    // If the current batch fails, nothing awaits this one.
     next.catch(() => {})
-    yield await present
+    yield await current
   }
   yield await next
 }

@@ -16,7 +16,7 @@ const MACHINES = 'http://169.254.169.254'
 const ROLE_PATH = '/latest/meta-data/iam/security-credentials/'
 /** AWS issues new credentials five minutes or more before the old ones expire. */
 const REFRESH_BEFORE_MS = 4 * 60_000
-/** Time between a failed renewal and the next one, while the present credentials are valid. */
+/** Time between a failed renewal and the next one, while the current credentials are valid. */
 const RETRY_AFTER_MS = 30_000
 const TIMEOUT_MS = 5_000
 
@@ -62,7 +62,7 @@ function renewing(
         const expiresAt = new Date(current.expiresAt)
         log?.warn(
           { err: error, expiresAt },
-          'cannot renew the credentials of the bucket; using the present ones',
+          'cannot renew the credentials of the bucket; using the current ones',
         )
         return current
       }

@@ -270,7 +270,7 @@ describe('a bucket', () => {
     expect(await useTwice()).toEqual([2, 'token-1'])
     at(240)
     expect(await useTwice()).toEqual([3, 'token-1'])
-    const warning = 'cannot renew the credentials of the bucket; using the present ones'
+    const warning = 'cannot renew the credentials of the bucket; using the current ones'
     expect(warnings).toEqual([warning, warning])
     at(361)
     await expect(useTwice()).rejects.toThrow(

@@ -127,7 +127,7 @@ type BankAccount = { holder: string; iban: string }
 
 /**
  * Submits a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox it takes
- * effect at once and is verified as well. A change requires the password, and the account's present and former addresses
+ * effect at once and is verified as well. A change requires the password, and the account's current and former addresses
  * are notified: a thief of the password may have changed the address before.
  *
  * @param requirePassword throws validation_error if a text is not the member's password

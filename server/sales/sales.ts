@@ -125,7 +125,7 @@ export type TierProgress = {
   merchandiseCents: number
   /** The tier that the merchandise suffices for so far. */
   earned: SellerTier
-  /** The tier to reach next: the present one while it isn't earned again, null if the highest is earned. */
+  /** The tier to reach next: the current one while it isn't earned again, null if the highest is earned. */
   next: { tier: SellerTier; thresholdCents: number } | null
   /** The day of the next calculation. */
   changesOn: string

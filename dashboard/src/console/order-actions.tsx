@@ -238,7 +238,7 @@ function OrderActionForm({
   const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
   const attempt = useAttempt()
   // The action is about the records as they were shown first, also if they are read again meanwhile. After a refusal
-  // because of a change, the person sees the present ones, and the next attempt is about them.
+  // because of a change, the person sees the current ones, and the next attempt is about them.
   const [kept, setKept] = useState<{ order: Order; slice: Slice } | undefined>({ order, slice })
   const seen = kept ?? { order, slice }
   // A decision is about the dispute that was read, also after a refusal: the form shows nothing of another one.

@@ -60,7 +60,7 @@ export function KeyList() {
           onClose={close}
         >
           <p>
-            The key gets a new secret. The present one works for 24 more hours, so that you can
+            The key gets a new secret. The current one works for 24 more hours, so that you can
             replace it in your programs. One that was rotated before stops at once.
           </p>
         </ConfirmDialog>

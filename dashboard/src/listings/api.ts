@@ -49,7 +49,7 @@ export const useListing = (id: string) =>
     gcTime: 0,
   })
 
-/** Items of the catalog, with the text that found them: the former one until the present one has been searched. */
+/** Items of the catalog, with the text that found them: the former one until the current one has been searched. */
 export const useCatalog = (q: string) =>
   useQuery({
     queryKey: ['catalog', q],
@@ -68,7 +68,7 @@ export type Begun = Attempts & { shown: string }
 /**
  * Changes a listing. A stock is sent as the difference to the one that was shown, so that units that are sold meanwhile
  * stay sold; 0 is sent as it is, because it puts none on sale. A stock that the service refuses is compared with the
- * present one next.
+ * current one next.
  *
  * @throws UnknownOutcomeError
  */

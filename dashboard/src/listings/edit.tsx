@@ -106,7 +106,7 @@ function ListingForm({
           await save(listing.id, changes, begun).catch((error) => {
             if (!(error instanceof UnknownOutcomeError)) throw error
             throw new Error(
-              `${error.message} Close this and open it again to see the present values.`,
+              `${error.message} Close this and open it again to see the current values.`,
             )
           })
         }

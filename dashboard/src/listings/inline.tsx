@@ -51,7 +51,7 @@ export function InlineInput({
   label: string
   value: string
   inputMode: 'decimal' | 'numeric'
-  /** After an UnknownOutcomeError the field shows the present value again. */
+  /** After an UnknownOutcomeError the field shows the current value again. */
   onSave: (text: string, begun: Begun) => Promise<unknown>
 }) {
   const id = useId()

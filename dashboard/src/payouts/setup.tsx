@@ -114,7 +114,7 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
         </div>
       )}
       <Section
-        title={isKnown && isUnconfirmed ? 'Present bank account' : 'Bank account'}
+        title={isKnown && isUnconfirmed ? 'Current bank account' : 'Bank account'}
         help="You need a verified bank account to list, to ship and to be paid."
         actions={
           isEntered &&

@@ -95,7 +95,7 @@ export function EndpointsTab() {
               <p>
                 <code>{asked.endpoint.url}</code> gets a new secret, which signs all requests from
                 now on. For 24 hours they also carry <code>X-Service-Signature-Previous</code>, made
-                with the present secret, so that your software can change over without a gap. A
+                with the current secret, so that your software can change over without a gap. A
                 secret that was rotated before stops at once.
               </p>
             </ConfirmDialog>

@@ -210,7 +210,7 @@ export const listingsApi =
           `account ${accountId}`,
           `dashboard changeListing ${id}`,
         )
-        // A repetition gets the present listing, not the first response: units may have been sold meanwhile.
+        // A repetition gets the current listing, not the first response: units may have been sold meanwhile.
         await once(ctx, identity, async (tx) => {
           await changeOneListing(tx, accountId, { ...change, changes })
           return { status: 200, body: null }

@@ -89,7 +89,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
   })
 
-  it('the page that confirms a bank account names that account, and calls the former one the present one', async () => {
+  it('the page that confirms a bank account names that account, and shows the former one as the current one', async () => {
     const member = await app.member()
     await member.put(SETUP, {
       payload: { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89' },
@@ -102,7 +102,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await named.getByText('Johto Cards').waitFor()
     await named.getByText('DE •••• 0012').waitFor()
     await page
-      .getByRole('region', { name: 'Present bank account' })
+      .getByRole('region', { name: 'Current bank account' })
       .getByText('NL •••• 6789')
       .waitFor()
     await expectAccessible(page)

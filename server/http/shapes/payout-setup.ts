@@ -32,7 +32,7 @@ export const PayoutSetupSchema = component(
         }),
         {
           description:
-            'The bank account that waits for this confirmation. The other fields are about the present one',
+            'The bank account that waits for this confirmation. The other fields describe the current one',
         },
       ),
     },

@@ -73,7 +73,7 @@ export function Keys({ accountId }: { accountId: number }) {
           onClose={close}
         >
           <p>
-            The key gets a new secret. The present one works for 24 more hours; one that was rotated
+            The key gets a new secret. The current one works for 24 more hours; one that was rotated
             before stops at once. The seller gets an e-mail.
           </p>
         </ConfirmDialog>
