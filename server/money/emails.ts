@@ -1,6 +1,7 @@
 import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
+import type { ShownBankAccount } from './bank-account.ts'
 
 /** The e-mails to sellers about their payouts. Plain text. */
 
@@ -49,7 +50,7 @@ export const payoutFailedEmail = (
 export const confirmSetupEmail = (
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
-  { holder, ibanLast4, country }: { holder: string; ibanLast4: string; country: string },
+  { holder, ibanLast4, country }: ShownBankAccount,
   token: string,
 ): NewMail => {
   const link = `${payoutsPage(ctx)}/setup?confirm=${token}`

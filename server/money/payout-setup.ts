@@ -11,13 +11,14 @@ import { sendMail, sendMails } from '../mail/outbox.ts'
 import { formerEmails } from '../members/audit.ts'
 import { parseIban } from '../text/iban.ts'
 import { HOURS } from '../time/units.ts'
+import type { BankAccount, ShownBankAccount } from './bank-account.ts'
 import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
 
 /** `verified` is the account's `payout_verified`; the other states follow from the setup. */
 export const SETUP_STATES = ['missing', 'submitted', 'verified', 'rejected'] as const
 export type SetupState = (typeof SETUP_STATES)[number]
 
-/** A seller's bank account. The IBAN itself is shown to nobody. */
+/** A seller's bank account, and what was decided about it. */
 export type PayoutSetup = {
   accountId: number
   state: SetupState
@@ -34,7 +35,7 @@ export type PayoutSetup = {
   /** The end of the time to confirm a change by e-mail. */
   unconfirmedUntil: Date | null
   /** The bank account that waits for this confirmation. */
-  unconfirmed: { holder: string; ibanLast4: string; country: string } | null
+  unconfirmed: ShownBankAccount | null
 }
 
 /**
@@ -123,8 +124,6 @@ const submissionOf = (db: Db) => db`
   left(encode(sha256(s.iban || convert_to(s.xmin::text, 'UTF8')), 'hex'), 32)
 `
 
-type BankAccount = { holder: string; iban: string }
-
 /**
  * Submits a seller's bank account. It takes effect when the seller confirms it by e-mail; in the sandbox it takes
  * effect at once and is verified as well. A change requires the password, and the account's current and former addresses
@@ -149,7 +148,11 @@ export async function submitSetup(
   const isChange = submittedAt !== null
   if (isChange) await requirePassword(wanted.password ?? '')
   const token = randomText(40)
-  const shown = { holder: wanted.holder, ibanLast4: iban.slice(-4), country: iban.slice(0, 2) }
+  const bankAccount: ShownBankAccount = {
+    holder: wanted.holder,
+    ibanLast4: iban.slice(-4),
+    country: iban.slice(0, 2),
+  }
   await inTransaction(ctx, async (tx) => {
     await tx.db`
       insert into payout_setup_changes (
@@ -157,10 +160,10 @@ export async function submitSetup(
       )
       values (
         ${accountId},
-        ${wanted.holder},
+        ${bankAccount.holder},
         ${sealText(ctx.config, 'bank accounts', accountId, iban)},
-        ${shown.ibanLast4},
-        ${shown.country},
+        ${bankAccount.ibanLast4},
+        ${bankAccount.country},
         ${hashOf(token)},
         ${new Date(tx.now().getTime() + CONFIRM_MS)}
       )
@@ -176,14 +179,14 @@ export async function submitSetup(
     const seller = await sellerOf(tx, accountId)
     if (isChange) {
       const addresses = new Set([seller.email, ...(await formerEmails(tx, accountId))])
-      const accounts = { before: ibanLast4!, after: shown.ibanLast4 }
+      const lastDigits = { before: ibanLast4!, after: bankAccount.ibanLast4 }
       await sendMails(
         tx,
-        [...addresses].map((email) => setupChangedEmail(tx, { ...seller, email }, accounts)),
+        [...addresses].map((email) => setupChangedEmail(tx, { ...seller, email }, lastDigits)),
       )
     }
     if (ctx.config.sandbox) await applyChange(tx, accountId)
-    else await sendMail(tx, confirmSetupEmail(tx, seller, shown, token))
+    else await sendMail(tx, confirmSetupEmail(tx, seller, bankAccount, token))
   })
   return getSetup(ctx, accountId)
 }

@@ -38,7 +38,7 @@ export function SetupTab() {
     <Loaded query={query}>
       {({ data }) => (
         <>
-          {token !== null && <Confirmation token={token} account={data.unconfirmed} />}
+          {token !== null && <Confirmation token={token} bankAccount={data.unconfirmed} />}
           <Setup setup={data} />
         </>
       )}
@@ -49,10 +49,10 @@ export function SetupTab() {
 /** The link of the e-mail leads here. It changes nothing by itself, because mail programs open links as well. */
 function Confirmation({
   token,
-  account,
+  bankAccount,
 }: {
   token: string
-  account: PayoutSetupRecord['unconfirmed']
+  bankAccount: PayoutSetupRecord['unconfirmed']
 }) {
   const changed = useSetupChanged()
   const [, navigate] = useLocation()
@@ -72,19 +72,19 @@ function Confirmation({
           </Button>
         )}
       >
-        {account && <Facts facts={factsOf(account)} />}
+        {bankAccount && <Facts facts={factsOf(bankAccount)} />}
       </Form>
     </Section>
   )
 }
 
-type Account = Pick<PayoutSetupRecord, 'holder' | 'country' | 'iban_last4'>
+type BankAccount = Pick<PayoutSetupRecord, 'holder' | 'country' | 'iban_last4'>
 
-const ibanOf = ({ country, iban_last4: last }: Account) => `${country} •••• ${last}`
+const ibanOf = ({ country, iban_last4: last }: BankAccount) => `${country} •••• ${last}`
 
-const factsOf = (account: Account) => [
-  { label: 'Holder', value: account.holder },
-  { label: 'IBAN', value: ibanOf(account) },
+const factsOf = (bankAccount: BankAccount) => [
+  { label: 'Holder', value: bankAccount.holder },
+  { label: 'IBAN', value: ibanOf(bankAccount) },
 ]
 
 function Setup({ setup }: { setup: PayoutSetupRecord }) {
