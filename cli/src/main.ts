@@ -40,7 +40,7 @@ Usage: cardstall COMMAND [OPTIONS]
   open, completion       the dashboard; completion for bash, zsh and fish
 
   --url URL, --key KEY   marketplace and key (CARDSTALL_URL, CARDSTALL_KEY)
-  --profile NAME         another stored key than that of the last login
+  --profile NAME         use this stored profile instead of the current one
   --json, --ndjson       print JSON; print each record as a line of JSON
   --quiet, --no-color    print results only; print without colours
   --version, --help      "cardstall COMMAND --help" explains a command
@@ -52,7 +52,7 @@ const program = new Command('cardstall')
   .version(manifest.version, '--version', 'print the version')
   .option('--url <url>', 'address of the marketplace (default: the profile’s, or CARDSTALL_URL)')
   .option('--key <key>', 'API key (default: the profile’s, or CARDSTALL_KEY)')
-  .option('--profile <name>', 'profile to use (default: the current one, of the last login)')
+  .option('--profile <name>', 'profile to use (default: that of the last login)')
   .option('--json', 'print JSON')
   .option('--ndjson', 'print each record as a line of JSON')
   .option('--quiet', 'print results only')

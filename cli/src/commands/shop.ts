@@ -115,7 +115,11 @@ export function shopCommands(program: Command): void {
     .argument('<order>', 'id of the order', count)
     .argument('<message>', 'your answer, which the buyer gets by e-mail')
     .description('answer the dispute about an order, once')
-    .option('--dispute <id>', 'the dispute that you have read, not a later one', count)
+    .option(
+      '--dispute <id>',
+      'id of the dispute that you answer; fails if another one is open',
+      count,
+    )
     .option('--photo <url...>', 'https address of a photo')
     .action(
       async (

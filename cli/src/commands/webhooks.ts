@@ -92,7 +92,7 @@ export function webhookCommands(program: Command): void {
     .option('--to <time>', 'only events at or before this time')
     .option(
       '--limit <n>',
-      'number of rows, at most 10,000: --to, 10 seconds after the last TIME, lists older ones and some again',
+      'number of rows, at most 10,000; for older ones use --to with the last TIME plus 10 seconds (some rows appear again)',
       count,
       30,
     )

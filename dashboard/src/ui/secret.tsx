@@ -4,7 +4,7 @@ import { CopyButton } from './copy-button.tsx'
 import { notify } from './toast.tsx'
 
 const LOST =
-  'A secret can no longer be shown, because you left its page before it came. Rotate or revoke it there.'
+  'The new secret can no longer be shown, because you left its page before the response came. Rotate or revoke it on that page.'
 
 /** The secret to show, and a function that changes it. If its page was left meanwhile, a message says that it is lost. */
 export function useSecret<T>() {
