@@ -114,7 +114,7 @@ async function nextCatalog(
     'snapshot',
   )
   if (changed.version === former.version) return former
-  // A server that took over can lack the last commits of its predecessor, and the former snapshot has them.
+  // A standby that has been promoted can lack the last commits, which the former snapshot has.
   if (changed.version < former.version) {
     return nextCatalog(begin, await assembleCatalog(NOTHING, yieldToEventLoop), marketplaceUrl)
   }

@@ -75,8 +75,9 @@ async function withOpenOrders(
 }
 
 /**
- * Removes locked listings: reservations are deleted, orders lose their reference to them, and photos get the time of their
- * deletion. `forgetRemoved` continues with the orders beyond a batch; `orders/orders.ts` hides the reference of those that wait for it.
+ * Removes locked listings: deletes their reservations, removes the references that orders have to them, and sets when
+ * their photos are deleted. `forgetRemoved` continues with the orders beyond a batch; `orders/orders.ts` hides their
+ * references until then.
  */
 export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
   if (ids.length === 0) return

@@ -3,7 +3,7 @@ import type { Paginated } from '../api.ts'
 import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Table } from '../ui/table.tsx'
 
-/** A page of records in a table, with the ways to the other pages. */
+/** A page of records in a table, with the links to the other pages. */
 export const RecordList = <Row,>({
   query,
   noun,

@@ -182,7 +182,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
   )
 }
 
-/** The ways to newer and older orders. The list has positions instead of page numbers. */
+/** The links to newer and older orders. The list has positions instead of page numbers. */
 function Positions({ meta: { newer, older } }: Pick<SliceList, 'meta'>) {
   const addressWith = useAddressWith()
   if (newer === null && older === null) return null

@@ -160,8 +160,8 @@ const useAddressOfPage = () => {
 }
 
 /**
- * The page of a list in each of its states, with the ways to the others. A page after the last one, such as the last one
- * after the deletion of its rows, leads to the last one.
+ * The page of a list in each of its states, with the links to the other pages. A page after the last one, such as the
+ * last one after the deletion of its rows, leads to the last one.
  */
 export function LoadedPage<List extends Paginated<unknown>>({
   query,
@@ -169,7 +169,7 @@ export function LoadedPage<List extends Paginated<unknown>>({
   children,
 }: {
   query: Pick<UseQueryResult<List>, 'data' | 'error' | 'refetch'>
-  /** The rows in the plural: "payouts". Without it, the children have the ways to other pages. */
+  /** The rows in the plural: "payouts". Without it, the children render the Pagination themselves. */
   noun?: string
   children: (list: List) => ReactNode
 }) {
@@ -198,7 +198,7 @@ export function LoadedPage<List extends Paginated<unknown>>({
   )
 }
 
-/** The page of a list in the address (`page`), and the ways to the others. */
+/** The page of a list in the address (`page`), and the links to the other pages. */
 export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; noun: string }) {
   const to = useAddressOfPage()
   const { current_page: page, last_page: last, per_page: size, total } = meta

@@ -108,8 +108,8 @@ function spawnPostmaster(launch: Launch, port: number, log: number): Postmaster 
     // Enough for 16 processes.
     max_connections: '200',
     shared_buffers: sharedBuffers(),
-    // After a crash of one of its processes, the whole server ends, and its supervisor starts it. PostgreSQL's own way can
-    // hang for ever on a full disk.
+    // After a crash of one of its processes the server exits, and the supervisor starts it again. PostgreSQL's own
+    // restart can hang on a full disk.
     restart_after_crash: 'off',
     timezone: 'UTC',
     log_timezone: 'UTC',

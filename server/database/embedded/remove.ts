@@ -9,7 +9,7 @@ import { findRunning, shutDown } from './server.ts'
 /** The lock for finding, creating, starting and stopping a database. */
 export const START_LOCK = 'postgres.lock'
 
-/** The server notices the end of a killed process a moment later, and longer on a busy machine. */
+/** PostgreSQL releases the locks of a killed process a moment later; a busy machine needs seconds. */
 const UNUSED_TIMEOUT_MS = 5_000
 
 /** Other files of the embedded database in DATA_DIR: password, logs, copies of its programs. */

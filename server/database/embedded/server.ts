@@ -12,7 +12,7 @@ const SILENCE_MS = 2_000
 const SILENCE_WHEN_READY_MS = 200
 const SHUTDOWN_TIMEOUT_MS = 20_000
 const QUIT_TIMEOUT_MS = 10_000
-/** From the removal of its pid file to the exit of a server, on a system that does not tell a zombie. */
+/** Time from the removal of its pid file to the exit of a server, where a zombie can't be recognised (no /proc). */
 const EXIT_TIMEOUT_MS = 5_000
 
 /**
@@ -58,7 +58,7 @@ export async function shutDown(cluster: Cluster, { pid }: Pick<Server, 'pid'>): 
   // An immediate shutdown, without a checkpoint: the next start recovers the committed transactions.
   signal(pid, 'SIGQUIT')
   if (await isGone(cluster, pid, QUIT_TIMEOUT_MS)) return
-  // Its other processes end with it.
+  // PostgreSQL's other processes notice the death of this one, and exit.
   signal(pid, 'SIGKILL')
   if (await isGone(cluster, pid, QUIT_TIMEOUT_MS)) return
   throw new Error(`PostgreSQL (process ${pid}) does not stop; see ${cluster.log}`)

@@ -62,7 +62,7 @@ export function supervise(server: Server, remedy: Remedy): Supervisor {
       const former = current
       const running = await remedy.find()
       if (running && running.port !== former.port) {
-        // A command that began at the same moment has started it. Our pools can't follow.
+        // A command has started it at the same moment. The pools of this process keep connecting to the former port.
         await running.session.close()
         throw new Error('Another process has started the embedded database on another port.')
       }

@@ -4,7 +4,7 @@ import { components } from '../schema.ts'
 /** Keywords that only our own validator knows, and those that a model has no use for. */
 const LEFT_OUT = new Set(['storable', 'singleLine', 'publicUrl', 'clamped', '$id', 'examples'])
 
-/** Only ids and pages have upper limits from here on, and no caller meets them. */
+/** From here on, upper limits are those of ids and pages. No caller reaches them, so the list of tools omits them. */
 const NO_LIMIT = 1_000_000_000
 
 /** Levels of objects in a result that its published outline shows. */
