@@ -138,7 +138,7 @@ function openProcesses({ log, fail }: Started) {
 }
 
 /**
- * Closes the connection that was passed to a process when it ended: nobody took it, and Node would keep it open for ever.
+ * Closes the connection that was passed to a process when it ended: nobody took it, and Node would never close it.
  * Node passes one connection at a time and closes its own copy once the process has taken it; to close it again does
  * nothing.
  */
