@@ -15,6 +15,7 @@ import type { Account, CreateWebhookBody, WebhookEndpoint } from './types.ts'
 /** A client of the seller API, and of the tools API as `tools`. */
 export class Cardstall {
   readonly #send: Transport
+  // The constructor assigns these four together, which saves the bundle some bytes of its limit (package.test.ts).
   declare readonly series: ReturnType<typeof catalog>['series']
   declare readonly sets: ReturnType<typeof catalog>['sets']
   declare readonly cards: ReturnType<typeof catalog>['cards']

@@ -17,7 +17,7 @@ import { Form } from '../ui/form.tsx'
 import { plural } from '../ui/format.ts'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
+import { Empty, HiddenStatus, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import {
   attempt,
@@ -59,9 +59,9 @@ export default function AddListing() {
               onChange={(q) => setFilters({ q, item: '' }, { replace: true })}
             />
           </search>
-          <p role="status" className="visually-hidden">
+          <HiddenStatus>
             {q !== '' && query.data && `${plural(items.length, 'item')} found`}
-          </p>
+          </HiddenStatus>
           {q !== '' && (
             <Loaded query={query}>
               {({ data, q: searched }) =>

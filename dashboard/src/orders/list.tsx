@@ -7,7 +7,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, PeriodFilter, SearchFilter, useAddressWith, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
-import { Empty, Loaded } from '../ui/states.tsx'
+import { Empty, HiddenStatus, Loaded } from '../ui/states.tsx'
 import { type Column, Table, useSelection } from '../ui/table.tsx'
 import { useAction } from '../ui/use-action.ts'
 import { DateTime, Money } from '../ui/values.tsx'
@@ -115,9 +115,9 @@ export function OrderList() {
           onChange={(buyer) => setFilters({ buyer }, { replace: true })}
         />
       </Filters>
-      <p role="status" className="visually-hidden">
+      <HiddenStatus>
         {query.data && `${plural(query.data.data.length, 'order')} on this page`}
-      </p>
+      </HiddenStatus>
       <Loaded query={query}>
         {(list) =>
           list.data.length > 0 ? (

@@ -35,6 +35,15 @@ export const Loading = ({ lines = 5 }: { lines?: number }) => (
   </div>
 )
 
+/**
+ * A status that only screen readers have. It stays on the page: they skip a status that appears together with its text.
+ */
+export const HiddenStatus = ({ children }: { children: ReactNode }) => (
+  <p role="status" className="visually-hidden">
+    {children}
+  </p>
+)
+
 /** An error of a read, with a way to repeat it unless that can't help. */
 export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   if (error instanceof ApiError && error.status === 403) return <NoPermission error={error} />

@@ -9,6 +9,9 @@ import { findRunning, shutDown } from './server.ts'
 /** The lock for finding, creating, starting and stopping a database. */
 export const START_LOCK = 'postgres.lock'
 
+/** Wait for a server that is starting, recovering or shutting down. */
+const FIND_TIMEOUT_MS = 30_000
+
 /** PostgreSQL releases the locks of a killed process a moment later; a busy machine needs seconds. */
 const UNUSED_TIMEOUT_MS = 5_000
 
@@ -53,7 +56,7 @@ export async function removeDatabase(
 async function stopServer(dataDir: string, directory: string): Promise<void> {
   const password = await readFile(join(dataDir, 'postgres.password'), 'utf8').catch(() => '')
   const cluster = { directory, password: password.trim(), log: join(dataDir, 'postgres.log') }
-  const server = await findRunning(cluster)
+  const server = await findRunning(cluster, FIND_TIMEOUT_MS)
   if (server) {
     const isUnused = await waitUntil(
       UNUSED_TIMEOUT_MS,

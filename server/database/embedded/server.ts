@@ -4,8 +4,6 @@ import type { Cluster } from './cluster.ts'
 import { isAlive, isZombie, readPidFile, removePidFile } from './pid-file.ts'
 import { type ProbeResult, probe, type Server } from './session.ts'
 
-/** Wait for a server that is starting, recovering or shutting down. */
-const FOUND_TIMEOUT_MS = 30_000
 /** A running server listens all the time: if its port refuses connections for this long, it is dead. */
 const SILENCE_MS = 2_000
 /** The same for a server whose pid file says that it is ready. */
@@ -21,7 +19,7 @@ const EXIT_TIMEOUT_MS = 5_000
  */
 export async function findRunning(
   cluster: Cluster,
-  timeoutMs = FOUND_TIMEOUT_MS,
+  timeoutMs: number,
 ): Promise<Server | undefined> {
   let silentSince: number | undefined
   let reason = 'it does not answer'
