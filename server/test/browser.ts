@@ -138,6 +138,44 @@ export const loseResponse = (page: Page, address: string, meanwhile?: () => Prom
     { times: 1 },
   )
 
+type Held = {
+  /** Holds only requests with this method. */
+  method?: string
+}
+
+/** Holds the requests to an address until `release` is called. `sent` resolves when the page has sent the first one. */
+export async function holdRequests(page: Page, address: string, { method }: Held = {}) {
+  const sent = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  await page.route(address, async (route) => {
+    if (!method || route.request().method() === method) {
+      sent.resolve()
+      await released.promise
+    }
+    await route.continue()
+  })
+  return { sent: sent.promise, release: released.resolve }
+}
+
+/**
+ * Holds the response to the next request to an address until `release` is called. `ready` resolves when the service has
+ * acted.
+ */
+export async function holdResponse(page: Page, address: string, { method }: Held = {}) {
+  const ready = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  let isHeld = false
+  await page.route(address, async (route) => {
+    if (isHeld || (method && route.request().method() !== method)) return route.continue()
+    isHeld = true
+    const response = await route.fetch()
+    ready.resolve()
+    await released.promise
+    await route.fulfill({ response })
+  })
+  return { ready: ready.promise, release: released.resolve }
+}
+
 /** At most as many controls as a page has before the wanted one. */
 const MAX_TABS = 60
 

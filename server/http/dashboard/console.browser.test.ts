@@ -7,6 +7,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
   loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
@@ -735,10 +736,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.keyboard.press('Escape')
 
     await page.goto(`${app.address}/console/orders/${two.sliceKey}`)
-    await page.route('**/receive', async (route) => {
-      await route.fetch()
-      await route.abort()
-    })
+    await loseResponse(page, '**/receive')
     const lost = await openAction(page, two.order, 'Mark as received')
     await lost.getByRole('button', { name: 'Mark as received' }).click()
     await lost.getByText(/connection to the service was lost/).waitFor()
@@ -774,15 +772,9 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const dialog = await openAction(page, order, 'Refund')
     await dialog.getByLabel('Amount').fill('5')
     await dialog.getByLabel('Reason').fill('A bent corner')
-    const sent = Promise.withResolvers<void>()
-    const arrived = Promise.withResolvers<void>()
-    await page.route('**/refund', async (route) => {
-      sent.resolve()
-      await arrived.promise
-      await route.continue()
-    })
+    const request = await holdRequests(page, '**/refund')
     await dialog.getByRole('button', { name: 'Refund' }).click()
-    await sent.promise
+    await request.sent
     for (const name of ['Back', 'Close']) {
       await dialog.getByRole('button', { name, disabled: true }).waitFor()
     }
@@ -792,7 +784,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.goBack()
     await dialog.waitFor({ state: 'detached' })
     await refund(order, 9)
-    arrived.resolve()
+    request.release()
     await page
       .getByRole('status')
       .getByText(/9.00 EUR/)

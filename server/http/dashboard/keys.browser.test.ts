@@ -3,6 +3,8 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
+  holdResponse,
   loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
@@ -144,12 +146,7 @@ describe.skipIf(!chromiumPath)(
       expect(page.url()).not.toContain('/keys/new')
       await page.getByRole('link', { name: 'Create a key' }).first().click()
       await dialog.getByText('Read the catalog').click()
-      const answer = Promise.withResolvers<void>()
-      await page.route('**/dashboard/api/keys', async (route) => {
-        const response = await route.fetch()
-        if (route.request().method() === 'POST') await answer.promise
-        await route.fulfill({ response })
-      })
+      const response = await holdResponse(page, '**/dashboard/api/keys', { method: 'POST' })
       await dialog.getByRole('button', { name: 'Create key' }).click()
       for (const name of ['Cancel', 'Close']) {
         await dialog.getByRole('button', { name, disabled: true }).waitFor()
@@ -170,7 +167,7 @@ describe.skipIf(!chromiumPath)(
       page.once('dialog', (question) => question.accept())
       await page.goBack()
       await dialog.waitFor({ state: 'detached' })
-      answer.resolve()
+      response.release()
       const secret = (await page.locator('.secret code').textContent())!
       expect((await app.withKey(secret).get('/v1/me')).status).toBe(200)
     })
@@ -183,17 +180,9 @@ describe.skipIf(!chromiumPath)(
       for (const next of ['Connected programs', 'Orders']) {
         await page.getByRole('link', { name: 'Create a key' }).first().click()
         await dialog.getByText('Read the catalog').click()
-        const sent = Promise.withResolvers<void>()
-        const arrived = Promise.withResolvers<void>()
-        await page.route('**/dashboard/api/keys', async (route) => {
-          if (route.request().method() === 'POST') {
-            sent.resolve()
-            await arrived.promise
-          }
-          await route.continue()
-        })
+        const request = await holdRequests(page, '**/dashboard/api/keys', { method: 'POST' })
         await dialog.getByRole('button', { name: 'Create key' }).click()
-        await sent.promise
+        await request.sent
         await page.goBack()
         await dialog.waitFor({ state: 'detached' })
         await page.getByRole('link', { name: next }).click()
@@ -204,7 +193,7 @@ describe.skipIf(!chromiumPath)(
           await page.waitForURL(({ search }) => search === '?buyer=Misty')
         }
         const { href } = new URL(page.url())
-        arrived.resolve()
+        request.release()
         if (next === 'Orders') {
           await page.getByText(/secret can no longer be shown/).waitFor()
           expect(await search.inputValue()).toBe('Misty')

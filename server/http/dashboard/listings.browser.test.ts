@@ -7,6 +7,8 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
+  holdResponse,
   loseResponse,
   startBrowserApp,
   tabTo,
@@ -185,20 +187,14 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const { seller, member } = await openShop()
     const [id] = await list(seller, cardItem({ price: 10 }))
     const page = await app.open('/dashboard/listings', { member })
-    let release = () => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    await page.route(`**/dashboard/api/listings/${id}`, async (route) => {
-      await released
-      await route.continue()
-    })
+    const request = await holdRequests(page, `**/dashboard/api/listings/${id}`)
     const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
     await price.fill('12')
-    await Promise.all([page.waitForRequest('**/api/listings/*'), price.press('Enter')])
+    await price.press('Enter')
+    await request.sent
     await price.fill('13')
     await page.getByRole('textbox', { name: 'Stock of Charizard ex' }).focus()
-    release()
+    request.release()
     await price.and(page.locator('[value="13.00"]')).waitFor()
     expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.price).toBe(13)
   })
@@ -229,17 +225,9 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       const stock = page.getByRole('textbox', { name: 'Stock of Charizard ex' })
       const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
       await stock.waitFor()
-      const answered = Promise.withResolvers<void>()
-      const arrived = Promise.withResolvers<void>()
-      await page.route(
+      const response = await holdResponse(
+        page,
         `**/dashboard/api/listings${older === 'the save of a price' ? `/${id}` : '?*'}`,
-        async (route) => {
-          const response = await route.fetch()
-          answered.resolve()
-          await arrived.promise
-          await route.fulfill({ response })
-        },
-        { times: 1 },
       )
       if (older === 'a read of the list') await readAgain(page)
       else if (older === 'a search') await page.getByRole('searchbox').fill('charizard')
@@ -247,13 +235,13 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
         await price.fill('12')
         await price.press('Enter')
       }
-      await answered.promise
+      await response.ready
       await stock.fill('5')
       const saved = page.waitForResponse(`**/dashboard/api/listings/${id}`)
       await stock.press('Enter')
       await saved
       await page.locator('.input.saving').and(stock).waitFor({ state: 'detached' })
-      arrived.resolve()
+      response.release()
       await page.unrouteAll({ behavior: 'wait' })
       await page.evaluate('document.title')
       await stock.and(page.locator('[value="5"]')).waitFor()
@@ -425,22 +413,16 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await page.getByRole('button', { name: /^Edit Charizard ex/ }).click()
     const reference = page.getByRole('textbox', { name: 'Reference' })
     await reference.fill('SHELF 1')
-    const sent = Promise.withResolvers<void>()
-    const arrived = Promise.withResolvers<void>()
-    await page.route(`**/listings/${first}`, async (route) => {
-      sent.resolve()
-      await arrived.promise
-      await route.continue()
-    })
+    const request = await holdRequests(page, `**/listings/${first}`)
     await page.getByRole('button', { name: 'Save' }).click()
-    await sent.promise
+    await request.sent
     await page.goBack()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     const edit = page.getByRole('button', { name: /^Edit / })
     await edit.and(page.locator(':not([aria-label^="Edit Charizard"])')).click()
     await page.waitForURL(`**/listings?listing=${second}`)
     await reference.fill('SHELF 2')
-    arrived.resolve()
+    request.release()
     await page.getByText('was saved.').waitFor()
     await page.getByRole('textbox', { name: 'Description' }).fill('From my binder')
     expect(await reference.inputValue()).toBe('SHELF 2')
@@ -460,14 +442,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await confirm.click()
     await page.getByText(/open order/).waitFor()
     await cancel(app, sale.orderIds[0]!)
-    await page.route('**/dashboard/api/listings/bulk', async (route) => {
-      await route.fetch()
-      await route.abort()
-    })
+    await loseResponse(page, '**/dashboard/api/listings/bulk')
     await confirm.click()
     await page.getByText(/connection to the service was lost/).waitFor()
     expect((await seller.get(`/v1/listings`)).body.meta.total).toBe(0)
-    await page.unrouteAll()
     await confirm.click()
     await page.getByText('Charizard ex was deleted.').waitFor()
   })
@@ -606,15 +584,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       ['0', 12],
     ] as const) {
       await price.fill(text)
-      const left = Promise.withResolvers<void>()
-      await page.route(`**/dashboard/api/listings/${id}`, async (route) => {
-        await left.promise
-        await route.continue()
-      })
+      const request = await holdRequests(page, `**/dashboard/api/listings/${id}`)
       await page.getByRole('link', { name: 'Orders' }).click()
       await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
       const response = page.waitForResponse(`**/dashboard/api/listings/${id}`)
-      left.resolve()
+      request.release()
       await response
       await page.unrouteAll({ behavior: 'wait' })
       expect((await member.get(`/dashboard/api/listings/${id}`)).body.data.price).toBe(saved)
@@ -912,15 +886,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
   it('a bulk edit that was stopped continues, or leaves nothing selected', async () => {
     for (const choice of ['Continue', 'Close']) {
       const { page, dialog, prices } = await openBulkEdit()
-      const stopped = Promise.withResolvers<void>()
-      await page.route('**/dashboard/api/listings/bulk', async (route) => {
-        const response = await route.fetch()
-        await stopped.promise
-        await route.fulfill({ response })
-      })
+      const response = await holdResponse(page, '**/dashboard/api/listings/bulk')
       await dialog.getByRole('button', { name: 'Change prices' }).click()
       await dialog.getByRole('button', { name: 'Stop' }).click()
-      stopped.resolve()
+      response.release()
       await dialog.getByText('1,000 of 1,001 listings are done.').waitFor()
       await dialog.getByRole('button', { name: choice }).last().click()
       await dialog.waitFor({ state: 'detached' })
@@ -969,12 +938,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       questions.push(question.message())
       return isLeft ? question.accept() : question.dismiss()
     })
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/listings/bulk', async (route) => {
-      const response = await route.fetch()
-      await released
-      await route.fulfill({ response })
-    })
+    const response = await holdResponse(page, '**/dashboard/api/listings/bulk')
     await dialog.getByRole('button', { name: 'Change prices' }).click()
     await dialog.getByRole('button', { name: 'Stop' }).waitFor()
     await page.evaluate('history.back()')
@@ -985,7 +949,7 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     expect(questions).toEqual(
       Array(2).fill('Leave this page? The change of the listings would stop half-way.'),
     )
-    release()
+    response.release()
     await page.getByText('1,000 of 1,001 listings are done.').waitFor()
     expect(await prices()).toEqual([
       [100, 1],
@@ -1044,17 +1008,12 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const page = await app.open('/dashboard/listings/new?q=charizard', { member })
     const card = page.getByRole('button', { name: /Charizard ex/ }).first()
     await card.waitFor()
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/listings/catalog?*', async (route) => {
-      await released
-      await route.continue()
-    })
-    const searched = page.waitForRequest('**/dashboard/api/listings/catalog?*')
+    const request = await holdRequests(page, '**/dashboard/api/listings/catalog?*')
     await page.getByRole('searchbox').fill('pikachu')
-    await searched
+    await request.sent
     await card.click()
     await page.getByRole('button', { name: 'List it' }).waitFor()
-    release()
+    request.release()
     await page.unrouteAll({ behavior: 'wait' })
     await page.reload()
     await page.getByRole('button', { name: 'List it' }).waitFor()
@@ -1142,14 +1101,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     const { text } = await member.get('/dashboard/api/listings/export')
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
-    const checked = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/listings/check', async (route) => {
-      await checked.promise
-      await route.continue()
-    })
+    const check = await holdRequests(page, '**/dashboard/api/listings/check')
     await chooseFile(page, text)
     await page.getByText('0 of 1', { exact: true }).waitFor()
-    checked.resolve()
+    check.release()
     await page
       .getByText('1 row can be listed. 2 rows are left out, because the status is sold or hidden.')
       .waitFor()
@@ -1267,15 +1222,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await search.getByRole('menuitem', { name: 'Payouts' }).waitFor()
     await page.keyboard.type('charizard')
     await search.getByRole('menuitem', { name: 'Charizard ex' }).first().waitFor()
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/search?*', async (route) => {
-      await released
-      await route.continue()
-    })
+    const request = await holdRequests(page, '**/dashboard/api/search?*')
     await page.keyboard.press('Control+A')
     await page.keyboard.type('pikachu')
     await search.getByText('Searching…').waitFor()
-    release()
+    request.release()
     await search.getByRole('menuitem', { name: 'Pikachu' }).first().waitFor()
     await page.unrouteAll()
 

@@ -5,6 +5,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
@@ -473,22 +474,12 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('Another reply was saved meanwhile.').waitFor()
     await page.getByText(other.payload.text).waitFor()
     expect(await typed.inputValue()).toBe(text)
-    const sent = Promise.withResolvers<void>()
-    const arrived = Promise.withResolvers<void>()
-    await page.route(
-      '**/reply',
-      async (route) => {
-        sent.resolve()
-        await arrived.promise
-        await route.continue()
-      },
-      { times: 1 },
-    )
+    const request = await holdRequests(page, '**/reply')
     await send.click()
-    await sent.promise
+    await request.sent
     const longer = `${text} Come again!`
     await typed.fill(longer)
-    arrived.resolve()
+    request.release()
     await page.getByText('Your reply is public now.').waitFor()
     expect(await typed.inputValue()).toBe(longer)
     await send.click()

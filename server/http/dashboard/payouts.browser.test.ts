@@ -4,6 +4,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
   startBrowserApp,
 } from '../../test/browser.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
@@ -120,17 +121,14 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     const { body } = await app.operator.get('/operator/v1/sandbox/mail')
     const [, token] = /\?confirm=(\w+)/.exec(body.data[0].text)!
     const page = await app.open(`/dashboard/payouts/setup?confirm=${token}`, { member })
-    const arrived = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/payouts/setup/confirm', async (route) => {
-      await arrived.promise
-      await route.continue()
-    })
+    const request = await holdRequests(page, '**/dashboard/api/payouts/setup/confirm')
     await page.getByRole('button', { name: 'Confirm bank account' }).click()
+    await request.sent
     await page.getByRole('link', { name: 'Keys' }).click()
     await page.getByRole('link', { name: 'Create a key' }).first().click()
     const name = page.getByRole('dialog').getByRole('textbox', { name: 'Name' })
     await name.fill('Till')
-    arrived.resolve()
+    request.release()
     await page.getByText('The bank account is confirmed.').waitFor()
     expect(await name.inputValue()).toBe('Till')
   })

@@ -4,6 +4,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
   loseResponse,
   startBrowserApp,
   tabTo,
@@ -69,20 +70,14 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.getByRole('link', { name: 'Webhooks' }).click()
     await page.getByRole('button', { name: 'Actions for' }).click()
     await page.getByRole('menuitem', { name: 'Send a test event' }).click()
-    const sent = Promise.withResolvers<void>()
-    const arrived = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/webhooks/*/test', async (route) => {
-      sent.resolve()
-      await arrived.promise
-      await route.continue()
-    })
+    const request = await holdRequests(page, '**/dashboard/api/webhooks/*/test')
     await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
-    await sent.promise
+    await request.sent
     await page.goBack()
     await page.getByRole('link', { name: 'Create a key' }).first().click()
     const name = page.getByRole('dialog').getByRole('textbox', { name: 'Name' })
     await name.fill('Till')
-    arrived.resolve()
+    request.release()
     await page.getByText('The test event was sent.').waitFor()
     expect(await name.inputValue()).toBe('Till')
   })
@@ -328,18 +323,12 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await expectAccessible(page)
     await page.getByLabel('Body').fill('{"a":1}')
     await page.getByText('The signature is wrong.').waitFor({ state: 'detached' })
-    const sent = Promise.withResolvers<void>()
-    const arrived = Promise.withResolvers<void>()
-    await page.route('**/dashboard/api/webhooks/signature*', async (route) => {
-      sent.resolve()
-      await arrived.promise
-      await route.continue()
-    })
+    const request = await holdRequests(page, '**/dashboard/api/webhooks/signature*')
     const check = page.getByRole('button', { name: 'Check signature' })
     await check.click()
-    await sent.promise
+    await request.sent
     await page.getByLabel('Body').fill('{}')
-    arrived.resolve()
+    request.release()
     await check.locator('.spinner').waitFor({ state: 'detached' })
     expect(await page.getByText('The signature is wrong.').count()).toBe(0)
   })
