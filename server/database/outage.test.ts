@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
 import { emptyDatabase, query, start } from '../test/embedded-homes.ts'
+import { standStill } from '../test/stand-still.ts'
 import { until } from '../test/until.ts'
 import { newBudget, withBudget } from './budget.ts'
 import { circuitFor, connect } from './connect.ts'
@@ -45,9 +46,6 @@ async function restore(works: () => Promise<boolean>): Promise<void> {
   await query(proxy.url, 'select 1')
   await until('it works again', works, RECOVERY_MS)
 }
-
-/** Blocks this thread, like a paused machine. */
-const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 async function withPool(
   work: (pool: Sql) => Promise<void>,

@@ -5,6 +5,7 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
+import { standStill } from '../test/stand-still.ts'
 import { until } from '../test/until.ts'
 import { closeServer, createHttpServer } from './connections.ts'
 
@@ -44,9 +45,6 @@ async function connectClient(port: number): Promise<Client> {
 async function waitForText(client: Client, text: string): Promise<void> {
   while (!client.received.includes(text)) await once(client.socket, 'data')
 }
-
-/** Blocks this thread, like a paused machine. */
-const standStill = (ms: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 const responsesIn = ({ received }: Client) => [...received.matchAll(/<(\w+)>/g)].map(([, n]) => n!)
 

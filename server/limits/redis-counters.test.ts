@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { StartError } from '../start-error.ts'
 import { freePort } from '../test/free-port.ts'
 import { redisServer, startRedis, type TestRedis } from '../test/redis.ts'
+import { standStill } from '../test/stand-still.ts'
 import { until } from '../test/until.ts'
 import type { Counters } from './counters.ts'
 import { rateLimiter } from './rate-limit.ts'
@@ -112,7 +113,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
     const { counters, lines } = countersAt(redis.url, IMPATIENT)
     await connected(counters, redis)
     const hit = counters.hit('alice', WINDOW)
-    busyFor(IMPATIENT * 1.2)
+    standStill(IMPATIENT * 1.2)
     await hit
     expect(await redis.command('GET', `cardstall:rate:${WINDOW}:alice`)).toBe('1')
     expect(counters.hit('alice', WINDOW)).toBeInstanceOf(Promise)
@@ -122,7 +123,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
   it('a start that blocks the process for longer than every timeout does not lose Redis', async () => {
     const { counters, lines } = countersAt(redis.url, IMPATIENT)
     for (let turn = 0; turn < 2; turn++) {
-      busyFor(2200)
+      standStill(2200)
       await new Promise(setImmediate)
     }
     await connected(counters, redis)
@@ -434,12 +435,6 @@ describe('the password of a Redis', () => {
     }
   })
 })
-
-/** Blocks the whole process, as a long computation would. */
-function busyFor(milliseconds: number): void {
-  const end = performance.now() + milliseconds
-  while (performance.now() < end);
-}
 
 /** Accepts connections and never answers. */
 async function silentServer() {

@@ -1,18 +1,13 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, it } from 'vitest'
+import { socketPair } from '../test/socket-pair.ts'
+import { standStill } from '../test/stand-still.ts'
 import { withTimeout } from './with-timeout.ts'
 
 it('a result that arrived while the process was paused is not late', async () => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  const [peer] = (await once(server, 'connection')) as [Socket]
+  const { client, peer } = await socketPair()
   const result = withTimeout<unknown>(50, once(client, 'data'), () => 'late')
   peer.end('in time')
-  // Blocks this thread, like a paused machine.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  standStill(100)
   expect(await result).toEqual([Buffer.from('in time')])
-  client.destroy()
-  server.close()
 })
