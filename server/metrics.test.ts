@@ -183,7 +183,7 @@ describe('database metrics', () => {
   })
 })
 
-it('the lag of the event loop at which the alert rules look is that of the slowest process', async () => {
+it('nodejs_eventloop_lag_p99_seconds, which an alert rule uses, is that of the slowest process', async () => {
   const LAG = 'nodejs_eventloop_lag_p99_seconds'
   expect(
     await readFile(new URL('../deploy/prometheus/alerts.yml', import.meta.url), 'utf8'),

@@ -7,7 +7,7 @@ import { waitAtFence } from './advisory-lock.ts'
 import { connect, connectAlone } from './connect.ts'
 import { migrate } from './migrate.ts'
 
-it('a start waits for the migration of a process that was killed, even if that takes longer than a statement may', async () => {
+it('a start waits for the migration of a process that was killed, even beyond the time limit of statements', async () => {
   const url = await databaseAtVersion(56)
   const db = connect(url, { max: 2 })
   const killed = connectAlone(url)

@@ -542,7 +542,7 @@ it('the photos of a removed listing are deleted after 30 days, and not before', 
   expect(await storedFiles()).toEqual(expect.arrayContaining([photoFile(kept!)]))
 })
 
-it('a photo whose file cannot be deleted is tried again a day later, and keeps no other photo', async () => {
+it('a photo whose file cannot be deleted is tried again a day later, and the others are deleted', async () => {
   const id = await insertListingWithPhotos(app, at('1'), at('2'))
   await app.runPhotos()
   const [first] = (await listing(id)).photos

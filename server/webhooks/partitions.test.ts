@@ -165,7 +165,7 @@ it('a prune that begins together with a partition keeps the new partition', asyn
   expect(await filled()).toMatchObject({ [last]: 1 })
 })
 
-it('a beginning that meets another process’s beginning leaves the new partition its end', async () => {
+it('a partition that two processes begin at the same time keeps the end that the first one gave it', async () => {
   const last = (await partitions()).findLast((name) => name.startsWith('events'))!
   const firstId = Number(last.split('_').at(-1))
   const endId = firstId + 4_000_000
@@ -339,7 +339,7 @@ it('writers go on after a crash before any commit of the job, and after its next
   }
 })
 
-it('a last partition with rows gets its end even if the proof takes longer than a statement may', async () => {
+it('a last partition with rows gets an end even if validating it takes longer than the time limit of statements', async () => {
   const { ctx } = app
   const last = await fillLast()
   const limits = { statementMs: 2_000, suspectMs: 1_000, maxStatements: 100 }
@@ -393,7 +393,7 @@ it('a last partition with rows gets its end even if the proof takes longer than 
   expect(await filled()).toMatchObject({ [last]: 1 })
 })
 
-it('a proof of the end of a last partition is not repeated after a crash between it and the end', async () => {
+it('after a crash, the next run does not validate the end of the last partition again', async () => {
   const { ctx } = app
   const last = await fillLast()
   let transactions = 0

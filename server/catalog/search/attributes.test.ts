@@ -139,7 +139,7 @@ describe('a search for cards', () => {
     ['a friendly id', 'bs_4', 'base1-4'],
     ['a code and a number of the printed total', 'bs 4/102', 'base1-4'],
     ['a number of the printed total', '4/102', 'base1-4'],
-    ['a rarity that also means nothing', 'promo', 'exp-102'],
+    ['a rarity that is ignored next to other words', 'promo', 'exp-102'],
     ['the name of a set and a number', 'base 46', 'base1-46'],
   ])('a search finds a card by %s alone: %s', (_, q, id) => {
     expect(find(q)[0]).toBe(id)

@@ -156,7 +156,7 @@ describe('an embedded server that dies while it is in use', () => {
     rmSync(join(cluster, 'postgresql.auto.conf'))
   })
 
-  test('an embedded server that another process starts on another port meanwhile is given up, so that the service can be started anew', async () => {
+  test('an embedded server that another process has started on another port is given up, because the pools of this process keep connecting to the former port', async () => {
     const dataDir = await emptyDatabase()
     const database = await start(dataDir)
     const locked = await lockExclusive(join(dataDir, 'postgres.lock'))

@@ -115,7 +115,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
       .waitFor()
   })
 
-  it('a confirmation of a bank account that ends after its page was left leaves the next page and its input', async () => {
+  it('a confirmation of a bank account whose response comes after its page was left does not change the next page, whose input stays', async () => {
     const member = await app.member()
     await submitUnconfirmed(member.accountId, 'Johto Cards', 'DE44 1000 0000 0000 0000 12')
     const { body } = await app.operator.get('/operator/v1/sandbox/mail')

@@ -516,7 +516,7 @@ describe('the size of results', () => {
     expect(text).not.toMatch(/storable|singleLine|"\$ref"|x-items|"maximum":\d{10}|patternProp/)
   })
 
-  it('the descriptions say what the names of amounts, times and counts leave open', async () => {
+  it('the descriptions of the tools say what an amount includes, that buy_label does not ship, and that times without an offset are UTC', async () => {
     const { body } = await send(app, '/mcp/seller', 'tools/list', {}, { token })
     const listed = new Map<string, Body>(body.result.tools.map((each: Body) => [each.name, each]))
     for (const [name, sentence] of [

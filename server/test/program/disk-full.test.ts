@@ -58,7 +58,7 @@ it.skipIf(!mayMount)(
 const SIZE = 200_000_000
 
 it.skipIf(!mayMount)(
-  'a service whose disk becomes full of its database’s log ends, says why, and starts again once there is space',
+  'a service whose disk is filled by the write-ahead log exits, says why, and starts again once there is space',
   async () => {
     const disk = newDisk(String(SIZE))!
     const settings = {
