@@ -469,16 +469,24 @@ describe('accounts and profiles', () => {
     expect(await succeed('profiles', { env })).toBe(`first\t${url}/v1\tcurrent\n`)
   })
 
-  it('login without a profile renews the key of the current one, as the error about a refused key advises, and never the key of another marketplace', async () => {
-    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('shops') }
-    const [other, renewed] = [await app.seller(), await app.seller()]
+  /** Stores two profiles. The service refuses the key of the second one, which is the current one. */
+  const storeRefused = async () => {
+    const config = await mkdtemp(file('config-'))
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: config }
+    const refused = await app.seller()
+    await succeed(`login --with-key --url ${url}`, { env, input: seller.key })
+    await succeed(`login --with-key --url ${url} --profile second`, { env, input: refused.key })
+    await refused.delete('/tools/v1/key')
     const keys = async () => {
-      const { profiles } = JSON.parse(await readFile(file('shops/cardstall/config.json'), 'utf8'))
+      const stored = await readFile(path.join(config, 'cardstall/config.json'), 'utf8')
+      const { profiles } = JSON.parse(stored)
       return [profiles.default.key, profiles.second.key]
     }
-    await succeed(`login --with-key --url ${url}`, { env, input: seller.key })
-    await succeed(`login --with-key --url ${url} --profile second`, { env, input: other.key })
-    await other.delete('/tools/v1/key')
+    return { env, keys, former: refused.key }
+  }
+
+  it('the error about a refused key advises a login with the profile that the command names', async () => {
+    const { env } = await storeRefused()
     const advice = (profile: string) => `run "cardstall login${profile}", or check --key`
     for (const [args, profile] of [
       ['whoami', ''],
@@ -487,23 +495,32 @@ describe('accounts and profiles', () => {
       const { code, stderr } = await run(args, { env })
       expect([code, stderr]).toEqual([3, expect.stringContaining(advice(profile))])
     }
-    const otherUrl = { ...env, CARDSTALL_URL: 'http://localhost:9' }
+  })
+
+  it('login renews the key of the current profile, or of the named one also if the environment has the address of another marketplace', async () => {
+    const otherUrl = { CARDSTALL_URL: 'http://localhost:9' }
     for (const [args, settings] of [
-      ['', env],
-      [` --url ${url}/`, env],
+      ['', {}],
+      [` --url ${url}/`, {}],
       [' --profile second', otherUrl],
     ] as const) {
-      await succeed(`login --with-key${args}`, { env: settings, input: renewed.key })
-      expect(await keys()).toEqual([seller.key, renewed.key])
+      const { env, keys } = await storeRefused()
+      const renewed = await app.seller()
+      await succeed(`login --with-key${args}`, { env: { ...env, ...settings }, input: renewed.key })
+      expect(await keys(), args).toEqual([seller.key, renewed.key])
     }
+  })
+
+  it('login does not replace the key of the current profile by that of another marketplace', async () => {
+    const { env, keys, former } = await storeRefused()
     const elsewhere = 'login --with-key --url http://localhost:9'
-    const refused = await run(elsewhere, { env, input: other.key })
+    const refused = await run(elsewhere, { env, input: seller.key })
     expect([refused.code, refused.stderr]).toEqual([
       2,
       expect.stringMatching(/^The profile "second" is for [^\n]+ --profile [^\n]+\n$/),
     ])
-    expect((await run(`${elsewhere} --profile second`, { env, input: other.key })).code).toBe(1)
-    expect(await keys()).toEqual([seller.key, renewed.key])
+    expect((await run(`${elsewhere} --profile second`, { env, input: seller.key })).code).toBe(1)
+    expect(await keys()).toEqual([seller.key, former])
   })
 
   it('a name that every object has is no profile', async () => {

@@ -255,12 +255,23 @@ describe('a payout setup in the sandbox', () => {
   })
 })
 
-it('outside the sandbox a bank account takes effect with the link in the e-mail, which names it and works once; a change is shown next to the present one until then', async () => {
+/** A service on the same database, outside the sandbox. */
+async function startLive(): Promise<TestApp> {
   const live = await startTestApp({
     databaseUrl: app.databaseUrl,
     settings: { ...NO_LIMITS, SECRET_KEY: 'secret-key-for-tests-of-this-service' },
   })
   live.ctx.config.sandbox = false
+  return live
+}
+
+const tokenIn = (text: string) => /\?confirm=(\w+)/.exec(text)![1]!
+
+const confirm = (member: SignedInClient, token: string) =>
+  member.post(`${SETUP}/confirm`, { payload: { token } })
+
+it('outside the sandbox, a bank account takes effect with the link in the e-mail, which names it and works once', async () => {
+  const live = await startLive()
   const { seller, member, path } = await newSeller(live)
   const submitted = await submit(member)
   expect(submitted.body.data).toMatchObject({
@@ -271,28 +282,40 @@ it('outside the sandbox a bank account takes effect with the link in the e-mail,
   expect(submitted.body.data.unconfirmed_until).not.toBeNull()
   const { text } = (await mails())[0]
   expect(text).toContain('Holder: Kanto Cards\nIBAN: NL •••• 6789')
-  const token = /\?confirm=(\w+)/.exec(text)?.[1]
+  const token = tokenIn(text)
   expect((await live.operator.get('/operator/v1/mails?per_page=1')).text).not.toContain(token)
-  const confirm = (client: SignedInClient, sent = token) =>
-    client.post(`${SETUP}/confirm`, { payload: { token: sent } })
   const stranger = await newSeller(live)
-  expect((await confirm(stranger.member)).status).toBe(422)
+  expect((await confirm(stranger.member, token)).status).toBe(422)
   expect((await confirm(member, 'x'.repeat(40))).status).toBe(422)
-  expect((await confirm(member)).body.data).toMatchObject({
+  expect((await confirm(member, token)).body.data).toMatchObject({
     state: 'submitted',
     iban_last4: '6789',
     unconfirmed_until: null,
     unconfirmed: null,
   })
-  expect((await confirm(member)).status).toBe(422)
+  expect((await confirm(member, token)).status).toBe(422)
   expect((await createListings(seller, [cardItem()])).status).toBe(403)
   await live.operator.post(`${path}/verify`)
   expect((await member.get(SETUP)).body.data.state).toBe('verified')
+})
+
+it('outside the sandbox, a change of a bank account shows the new one next to the current one until it is confirmed', async () => {
+  const live = await startLive()
+  const { member, path } = await newSeller(live)
+  await submit(member)
+  await confirm(member, tokenIn((await mails())[0].text))
+  await live.operator.post(`${path}/verify`)
   const changed = await submit(member, { iban: OTHER_IBAN, password: PASSWORD })
   expect(changed.body.data).toMatchObject({
     state: 'verified',
     iban_last4: '6789',
     unconfirmed: { iban_last4: '0012', country: 'DE' },
   })
-  expect((await mails())[0].text).toContain('IBAN: DE •••• 0012')
+  const { text } = (await mails())[0]
+  expect(text).toContain('IBAN: DE •••• 0012')
+  expect((await confirm(member, tokenIn(text))).body.data).toMatchObject({
+    iban_last4: '0012',
+    country: 'DE',
+    unconfirmed: null,
+  })
 })

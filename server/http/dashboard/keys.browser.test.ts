@@ -172,38 +172,44 @@ describe.skipIf(!chromiumPath)(
       expect((await app.withKey(secret).get('/v1/me')).status).toBe(200)
     })
 
-    it('a key whose response comes after Back leads to no other page: its secret is shown on the pages of the keys, and a message says elsewhere that it is lost', async () => {
-      const member = await app.member()
-      const page = await app.open('/dashboard/keys', { member })
+    /** Sends the form of a new key, and leaves its page for another one before the response. */
+    const leaveNewKey = async (next: string) => {
+      const page = await app.open('/dashboard/keys', { member: await app.member() })
       page.on('dialog', (question) => question.accept())
       const dialog = page.getByRole('dialog')
-      for (const next of ['Connected programs', 'Orders']) {
-        await page.getByRole('link', { name: 'Create a key' }).first().click()
-        await dialog.getByText('Read the catalog').click()
-        const request = await holdRequests(page, '**/dashboard/api/keys', { method: 'POST' })
-        await dialog.getByRole('button', { name: 'Create key' }).click()
-        await request.sent
-        await page.goBack()
-        await dialog.waitFor({ state: 'detached' })
-        await page.getByRole('link', { name: next }).click()
-        const search = page.getByRole('searchbox')
-        if (next === 'Orders') {
-          await search.fill('Misty')
-          // The text takes effect, and changes the address, shortly after the last key.
-          await page.waitForURL(({ search }) => search === '?buyer=Misty')
-        }
-        const { href } = new URL(page.url())
-        request.release()
-        if (next === 'Orders') {
-          await page.getByText(/secret can no longer be shown/).waitFor()
-          expect(await search.inputValue()).toBe('Misty')
-        } else {
-          await page.locator('.secret code').waitFor()
-          await page.getByRole('button', { name: 'Done' }).click()
-        }
-        await page.unrouteAll({ behavior: 'wait' })
-        expect(page.url()).toBe(href)
-      }
+      await page.getByRole('link', { name: 'Create a key' }).first().click()
+      await dialog.getByText('Read the catalog').click()
+      const request = await holdRequests(page, '**/dashboard/api/keys', { method: 'POST' })
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await request.sent
+      await page.goBack()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: next }).click()
+      return { page, request }
+    }
+
+    it('the secret of a key whose response comes after Back is shown on the other pages of the keys', async () => {
+      const { page, request } = await leaveNewKey('Connected programs')
+      const url = page.url()
+      request.release()
+      await page.locator('.secret code').waitFor()
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.unrouteAll({ behavior: 'wait' })
+      expect(page.url()).toBe(url)
+    })
+
+    it('a key whose response comes after Back does not change a page of another kind, where a message says that its secret is lost', async () => {
+      const { page, request } = await leaveNewKey('Orders')
+      const search = page.getByRole('searchbox')
+      await search.fill('Misty')
+      // The text takes effect, and changes the address, shortly after the last key.
+      await page.waitForURL(({ search }) => search === '?buyer=Misty')
+      const url = page.url()
+      request.release()
+      await page.getByText(/secret can no longer be shown/).waitFor()
+      expect(await search.inputValue()).toBe('Misty')
+      await page.unrouteAll({ behavior: 'wait' })
+      expect(page.url()).toBe(url)
     })
 
     it('a message says that a key could not be revoked if its page was left meanwhile', async () => {

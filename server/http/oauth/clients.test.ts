@@ -344,34 +344,44 @@ it('a registered address is compared exactly, except for the port of a loopback 
   }
 })
 
-it('consent warns if the code goes to a program on a computer, whatever else it registered, and shows no hidden characters', async () => {
+/** The consent page of a registered program. */
+const consentPage = async (clientId: string, redirect_uri: string) => {
   const member = await app.member()
-  const name = '<b>Claude\u202e\u0007\u200b'
-  const local = await register(app, { client_name: name, redirect_uris: ['http://localhost/cb'] })
-  const step = await openStep(member, local, { redirect_uri: 'http://localhost:4321/cb' })
-  const { text } = await member.get(step)
-  expect(text).toContain('It runs on your computer')
-  expect(text).toContain('Allow &lt;b&gt;Claude?')
+  return (await member.get(await openStep(member, clientId, { redirect_uri }))).text
+}
+
+it('consent warns if the code goes to a program on the computer of the member, whatever else it registered', async () => {
+  const local = await register(app, { redirect_uris: ['http://localhost/cb'] })
+  const warning = 'It runs on your computer'
+  expect(await consentPage(local, 'http://localhost:4321/cb')).toContain(warning)
   const several = await register(app, {
     redirect_uris: ['http://localhost/cb', 'com.example.program:/cb', REDIRECT_URI],
   })
-  const warns = async (redirect_uri: string) => {
-    const { text } = await member.get(await openStep(member, several, { redirect_uri }))
-    return text.includes('on your computer')
-  }
-  expect(await warns('http://localhost:4321/cb')).toBe(true)
-  expect(await warns('com.example.program:/cb')).toBe(true)
-  expect(await warns(REDIRECT_URI)).toBe(false)
+  expect(await consentPage(several, 'http://localhost:4321/cb')).toContain(warning)
+  expect(await consentPage(several, 'com.example.program:/cb')).toContain(warning)
+  expect(await consentPage(several, REDIRECT_URI)).not.toContain('on your computer')
 })
 
-it('a registered client is public whatever it asks for, brings no secret, and isn’t limited by the scope of its registration', async () => {
-  const registration = (more: object) =>
-    app.anyone.post('/oauth/register', { payload: { redirect_uris: [REDIRECT_URI], ...more } })
+it('consent shows the name of a program as text without hidden characters', async () => {
+  const named = await register(app, { client_name: '<b>Claude\u202e\u0007\u200b' })
+  expect(await consentPage(named, REDIRECT_URI)).toContain('Allow &lt;b&gt;Claude?')
+})
+
+const registration = (more: object) =>
+  app.anyone.post('/oauth/register', { payload: { redirect_uris: [REDIRECT_URI], ...more } })
+
+it('a registered client is public, whatever method it asks for', async () => {
   const { status, body } = await registration({ token_endpoint_auth_method: 'client_secret_post' })
   expect([status, body.token_endpoint_auth_method]).toEqual([201, 'none'])
   expect(body).not.toHaveProperty('client_secret')
+})
+
+it('a registration that brings a secret is refused', async () => {
   const refused = await registration({ client_secret: 'x' })
   expect(errorOf(refused)).toEqual([400, 'invalid_client_metadata'])
+})
+
+it('the scope of a registration does not limit what its client gets', async () => {
   const member = await app.member()
   const clientId = await register(app, { scope: 'catalog:read unknown:scope' })
   const code = await allow(member, clientId)
