@@ -8,7 +8,7 @@ export type Profile = { url: string; key: string; isOwn?: boolean }
 
 type Stored = { current?: string; profiles: Record<string, Profile> }
 
-export const DEFAULT_PROFILE = 'default'
+const DEFAULT_PROFILE = 'default'
 
 export const FOLDER = path.join(
   process.env.XDG_CONFIG_HOME || path.join(homedir(), '.config'),
@@ -31,6 +31,24 @@ export async function readProfiles(): Promise<Stored> {
   } catch {
     throw new Error(`${FILE} is damaged: delete it, and run "cardstall login" again.`)
   }
+}
+
+/** The profile of a command. `stored` is undefined if it does not exist yet. */
+export type ChosenProfile = {
+  name: string
+  stored: Profile | undefined
+  environment: NodeJS.ProcessEnv
+}
+
+/**
+ * The profile of a command: that of `--profile`, of the last login, or `default`. One that is named and stored comes before
+ * the environment, which is empty then.
+ */
+export async function chosenProfile(given: string | undefined): Promise<ChosenProfile> {
+  const { current, profiles } = await readProfiles()
+  const name = given ?? current ?? DEFAULT_PROFILE
+  const stored = profiles[name]
+  return { name, stored, environment: given !== undefined && stored ? {} : process.env }
 }
 
 /** Stores a profile and makes it the current one. Returns the one that it replaces. The key of a login stays its own. */

@@ -1,7 +1,7 @@
 import { Cardstall, type ClientOptions, RateLimitError } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { type Output, type OutputOptions, openOutput } from './output.ts'
-import { DEFAULT_PROFILE, type Profile, readProfiles } from './profiles.ts'
+import { chosenProfile, type Profile } from './profiles.ts'
 
 export const EXIT = { refused: 1, usage: 2, notSignedIn: 3, interrupted: 130 } as const
 
@@ -22,7 +22,7 @@ export function requestOf(error: unknown): string {
   return requestId === undefined ? '' : ` (request ${requestId})`
 }
 
-type GlobalOptions = OutputOptions & { url?: string; key?: string; profile?: string }
+export type GlobalOptions = OutputOptions & { url?: string; key?: string; profile?: string }
 
 export type Session = { client: Cardstall; out: Output; profile: Profile }
 
@@ -37,16 +37,13 @@ export function refuseJson(command: Command, advice: string): void {
 /** @throws CommandError (exit code 3) without a key and an address */
 export async function openSession(command: Command): Promise<Session> {
   const options = optionsOf(command)
-  const { current, profiles } = await readProfiles()
-  const name = options.profile ?? current ?? DEFAULT_PROFILE
-  const stored = profiles[name]
+  const { name, stored, environment } = await chosenProfile(options.profile)
   if (options.profile !== undefined && !stored) {
     throw new CommandError(
       `There is no profile "${options.profile}": run "cardstall login --profile ${options.profile}".`,
       EXIT.notSignedIn,
     )
   }
-  const environment = options.profile === undefined ? process.env : {}
   const givenKey = options.key ?? (environment.CARDSTALL_KEY || undefined)
   const key = givenKey ?? stored?.key
   const url = options.url ?? (environment.CARDSTALL_URL || stored?.url)

@@ -4,15 +4,24 @@ import { type Account, AuthenticationError } from '@cardstall/sdk'
 import { cancel, password, text } from '@clack/prompts'
 import type { Command } from 'commander'
 import { deviceLogin } from '../device-login.ts'
-import { openOutput } from '../output.ts'
+import { type Output, openOutput } from '../output.ts'
 import {
-  DEFAULT_PROFILE,
+  type ChosenProfile,
+  chosenProfile,
   deleteProfile,
   type Profile,
   readProfiles,
   saveProfile,
 } from '../profiles.ts'
-import { apiUrl, CommandError, clientOf, EXIT, openSession, optionsOf } from '../session.ts'
+import {
+  apiUrl,
+  CommandError,
+  clientOf,
+  EXIT,
+  type GlobalOptions,
+  openSession,
+  optionsOf,
+} from '../session.ts'
 
 /** `login`, `logout`, `whoami`, `profiles`. */
 export function accountCommands(program: Command): void {
@@ -24,37 +33,13 @@ export function accountCommands(program: Command): void {
     .option('--no-browser', 'show the address, and open no browser')
     .action(async (options: LoginOptions, command: Command) => {
       const given = optionsOf(command)
-      const { current, profiles } = await readProfiles()
-      const profile = given.profile ?? current ?? DEFAULT_PROFILE
-      const stored = profiles[profile]
-      // As for other commands, a named profile comes before the environment.
-      const environment = given.profile === undefined || !stored ? process.env : {}
-      const url = given.url ?? (environment.CARDSTALL_URL || stored?.url)
-      if (given.profile === undefined && stored && apiUrl(url!) !== apiUrl(stored.url)) {
-        throw new CommandError(
-          `The profile "${profile}" is for ${stored.url}, not ${url}: add --profile with this name to replace it, or with another.`,
-          EXIT.usage,
-        )
-      }
-      const out = openOutput(optionsOf(command))
+      const chosen = await chosenProfile(given.profile)
+      const url = addressOf(given, chosen)
+      const out = openOutput(given)
       const entered = await enter(url, options)
-      let account: Account
-      let former: Profile | undefined
-      try {
-        account = await clientOf(entered).me()
-        former = await saveProfile(profile, { ...entered, url: apiUrl(entered.url) })
-      } catch (error) {
-        if (entered.isOwn && !(await revoke(entered))) {
-          out.note(`The key that was created may still work: revoke it at ${keysPage(entered)}`)
-        }
-        throw error
-      }
-      // A key that login created belongs to its profile only.
-      if (former?.isOwn && former.key !== entered.key && !(await revoke(former))) {
-        out.note(`The key of the former login may still work: revoke it at ${keysPage(former)}`)
-      }
-      out.json({ profile, url: apiUrl(entered.url), shop_name: account.shop_name })
-      out.note(`Signed in to ${account.shop_name} on ${hostname()}, as profile "${profile}".`)
+      const { shop_name } = await storeKey(chosen.name, entered, out)
+      out.json({ profile: chosen.name, url: apiUrl(entered.url), shop_name })
+      out.note(`Signed in to ${shop_name} on ${hostname()}, as profile "${chosen.name}".`)
     })
 
   program
@@ -62,9 +47,7 @@ export function accountCommands(program: Command): void {
     .description('forget the key of a profile; revokes one that login created')
     .action(async (_options, command: Command) => {
       const { profile, ...options } = optionsOf(command)
-      const { current, profiles } = await readProfiles()
-      const name = profile ?? current ?? DEFAULT_PROFILE
-      const stored = profiles[name]
+      const { name, stored } = await chosenProfile(profile)
       if (!stored)
         throw new CommandError(
           `There is no profile "${name}": "cardstall profiles" lists them.`,
@@ -116,6 +99,45 @@ export function accountCommands(program: Command): void {
 }
 
 type LoginOptions = { withKey?: boolean; scopes?: string; browser: boolean }
+
+/**
+ * The address of a login.
+ *
+ * @throws CommandError (exit code 2) if it would replace the key of another marketplace, whose profile was not named
+ */
+function addressOf(
+  given: GlobalOptions,
+  { name, stored, environment }: ChosenProfile,
+): string | undefined {
+  const url = given.url ?? (environment.CARDSTALL_URL || stored?.url)
+  if (given.profile === undefined && stored && apiUrl(url!) !== apiUrl(stored.url)) {
+    throw new CommandError(
+      `The profile "${name}" is for ${stored.url}, not ${url}: add --profile ${name} to replace its key, or --profile with a new name.`,
+      EXIT.usage,
+    )
+  }
+  return url
+}
+
+/** Stores a key that the service accepts in a profile. Revokes the key that it replaces, if `login` created that one. */
+async function storeKey(name: string, entered: Profile, out: Output): Promise<Account> {
+  let account: Account
+  let former: Profile | undefined
+  try {
+    account = await clientOf(entered).me()
+    former = await saveProfile(name, { ...entered, url: apiUrl(entered.url) })
+  } catch (error) {
+    if (entered.isOwn && !(await revoke(entered))) {
+      out.note(`The key that was created may still work: revoke it at ${keysPage(entered)}`)
+    }
+    throw error
+  }
+  // A key that login created belongs to its profile only.
+  if (former?.isOwn && former.key !== entered.key && !(await revoke(former))) {
+    out.note(`The key of the former login may still work: revoke it at ${keysPage(former)}`)
+  }
+  return account
+}
 
 /** The address and the key: from a browser, or from stdin. */
 async function enter(
