@@ -60,64 +60,69 @@ export function importCommand(listings: Command): void {
         .replace(/(.{1,70})(?: |$)/g, '$1\n  ')
         .trimEnd()}`,
     )
-    .action(async (path: string, options: ImportOptions, command: Command) => {
-      const session = await openSession(command)
-      const { out } = session
-      const { bytes, file } = await open(path)
-      const mapping = mapped(file.columns, options.map ?? [])
-      if (mapping.card === null && mapping.product === null) {
-        throw new CommandError(
-          `No column is "card" or "product": name it with --map "COLUMN=card"; the columns are ${file.columns.join(', ')}.`,
-          EXIT.usage,
-        )
-      }
-      const leftOut = leftOutRows(file)
-      const rows = file.rows.map((row, index) => ({
-        ...row,
-        index,
-        isLeftOut: leftOut.has(index),
-        ...readRow(row.values, mapping, file.columns),
-      }))
-      if (options.failed) {
-        if (await isSameFile(options.failed, path)) {
-          throw new CommandError(
-            `--failed would replace ${path} by its failed rows: name another file.`,
-            EXIT.usage,
-          )
-        }
-        await checkWritable(options.failed)
-      }
-      const { id } = await session.client.me()
-      // With the rows that are left out: a journal of a version that lists them must not be continued.
-      const settings = [mapping, session.profile.url, id, ...leftOut]
-      const of = fingerprint(bytes, JSON.stringify(settings))
-      const journalFile = `${path}.import`
-      let journal = options.dryRun ? undefined : await readJournal(journalFile, of, NAME)
-      if (journal) {
-        out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
-      } else {
-        const failed = await check(session, rows)
-        preview(session, rows, failed)
-        if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
-        const valid = without(failed, rows).map(({ index }) => index)
-        if (valid.length === 0) {
-          await writeFailed(options.failed, file, failed)
-          return finish(session, rows, failed, options)
-        }
-        if (!options.yes) await agree(`List ${counted(valid.length)}?`)
-        journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
-      }
-      const warnings = new Set<string>()
-      const failed = await list(session, journalFile, journal, rows, warnings, async (failed) => {
-        await writeFailed(options.failed, file, failed).catch((error: NodeJS.ErrnoException) => {
-          throw new CommandError(
-            `The rows are listed, but ${options.failed} cannot be written (${error.code}): run the same command again with another file, which lists nothing twice.`,
-          )
-        })
-      })
-      finish(session, rows, failed, options, warnings)
-    })
+    .action(async (path: string, options: ImportOptions, command: Command) =>
+      importFile(await openSession(command), path, options),
+    )
 }
+
+async function importFile(session: Session, path: string, options: ImportOptions): Promise<void> {
+  const { out } = session
+  const { bytes, file } = await open(path)
+  const mapping = mapped(file.columns, options.map ?? [])
+  if (mapping.card === null && mapping.product === null) {
+    throw new CommandError(
+      `No column is "card" or "product": name it with --map "COLUMN=card"; the columns are ${file.columns.join(', ')}.`,
+      EXIT.usage,
+    )
+  }
+  const leftOut = leftOutRows(file)
+  const rows = file.rows.map((row, index) => ({
+    ...row,
+    index,
+    isLeftOut: leftOut.has(index),
+    ...readRow(row.values, mapping, file.columns),
+  }))
+  if (options.failed) {
+    if (await isSameFile(options.failed, path)) {
+      throw new CommandError(
+        `--failed would replace ${path} by its failed rows: name another file.`,
+        EXIT.usage,
+      )
+    }
+    await checkWritable(options.failed)
+  }
+  const { id } = await session.client.me()
+  // With the rows that are left out: a journal of a version that lists them must not be continued.
+  const settings = [mapping, session.profile.url, id, ...leftOut]
+  const of = fingerprint(bytes, JSON.stringify(settings))
+  const journalFile = `${path}.import`
+  let journal = options.dryRun ? undefined : await readJournal(journalFile, of, NAME)
+  if (journal) {
+    out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
+  } else {
+    const failed = await check(session, rows)
+    preview(session, rows, failed)
+    if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
+    const valid = without(failed, rows).map(({ index }) => index)
+    if (valid.length === 0) {
+      await writeFailed(options.failed, file, failed)
+      return finish(session, rows, { failed }, options)
+    }
+    if (!options.yes) await agree(`List ${counted(valid.length)}?`)
+    journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
+  }
+  const listed = await list(session, journalFile, journal, rows, async (failed) => {
+    await writeFailed(options.failed, file, failed).catch((error: NodeJS.ErrnoException) => {
+      throw new CommandError(
+        `The rows are listed, but ${options.failed} cannot be written (${error.code}): run the same command again with another file, which lists nothing twice.`,
+      )
+    })
+  })
+  finish(session, rows, listed, options)
+}
+
+/** `warnings` are about the account. */
+type Listed = { failed: Failure[]; warnings?: string[] }
 
 async function finishDryRun(
   { out }: Session,
@@ -142,9 +147,8 @@ async function finishDryRun(
 function finish(
   { out }: Session,
   rows: Row[],
-  failed: Failure[],
+  { failed, warnings = [] }: Listed,
   options: ImportOptions,
-  warnings = new Set<string>(),
 ): void {
   const created = without(failed, rows).length
   out.records(
@@ -154,7 +158,7 @@ function finish(
         created,
         failed: failed.length,
         failures: failuresJson(rows, failed),
-        ...(warnings.size > 0 && { warnings: [...warnings] }),
+        ...(warnings.length > 0 && { warnings }),
       },
     ],
     [
@@ -302,20 +306,16 @@ export function showRows(
   if (lines.length > MAX_SHOWN) out.note(`  and ${lines.length - MAX_SHOWN} more ${kind}`)
 }
 
-/**
- * Lists the rows of the journal, and returns all that failed.
- *
- * @param warnings about the account, which it shows and adds
- */
-function list(
+/** Lists the rows of the journal. Returns all that failed, and the warnings of the service, which it also shows. */
+async function list(
   { client, out }: Session,
   path: string,
   journal: Journal,
   rows: Row[],
-  warnings: Set<string>,
   keep: (failed: Failure[]) => Promise<void>,
-): Promise<Failure[]> {
-  return sendBatches(path, journal, {
+): Promise<Listed> {
+  const warnings = new Set<string>()
+  const failed = await sendBatches(path, journal, {
     size: BATCH_SIZE,
     itemOf: (row) => rows[row]!.item,
     send: async (batch, options) => {
@@ -333,6 +333,7 @@ function list(
     progress: (done) => out.progress(`Listed ${done} of ${journal.rows.length} rows`),
     keep,
   })
+  return { failed, warnings: [...warnings] }
 }
 
 async function isSameFile(path: string, other: string): Promise<boolean> {
