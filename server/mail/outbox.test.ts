@@ -6,6 +6,7 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { type MailServer, startMailServer } from '../test/fakes/mail-server.ts'
 import { advance } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
 import { deliverMail } from './deliver-mail.ts'
 import type { ClaimedMail, Handled } from './mail.ts'
 import { startMailWorker } from './mail-worker.ts'
@@ -274,17 +275,17 @@ describe('the secret of an e-mail', () => {
     ],
   ])('an e-mail contains its secret, which the outbox deletes once %s', async (_, prepare) => {
     server.recipient = refuse(450, 'later')
-    const { config } = app.ctx
-    app.ctx.config = { ...config, sandbox: false }
-    await sendMail(app.ctx, { ...MAIL, text: text(secret), secret })
-    await app.runMail()
-    expect(await row()).toMatchObject({ status: 'waiting', text: text(secret), secret })
+    const config = { ...app.ctx.config, sandbox: false }
+    await whileReplaced(app.ctx, { config }, async () => {
+      await sendMail(app.ctx, { ...MAIL, text: text(secret), secret })
+      await app.runMail()
+      expect(await row()).toMatchObject({ status: 'waiting', text: text(secret), secret })
 
-    server.recipient = accept
-    await prepare()
-    await advance(app.operator, 60)
-    await app.runMail()
-    app.ctx.config = config
+      server.recipient = accept
+      await prepare()
+      await advance(app.operator, 60)
+      await app.runMail()
+    })
     const { status, ...stored } = (await row())!
     expect(stored).toMatchObject({ text: text('…'), secret: null })
     expect(mailServer.received.map((mail) => mail.text)).toEqual(

@@ -8,6 +8,7 @@ import { grantAccess } from '../test/fixtures/oauth.ts'
 import { act, buy, cancel, insertSlices, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { rowsRead } from '../test/rows-read.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
 import { issueInvoices, readStatement } from './statements.ts'
 
 let app: TestApp
@@ -16,15 +17,8 @@ beforeAll(async () => {
 })
 
 /** Does something at a time of the service's clock. */
-async function at<T>(moment: string, work: () => Promise<T>): Promise<T> {
-  const { now } = app.ctx
-  app.ctx.now = () => new Date(moment)
-  try {
-    return await work()
-  } finally {
-    app.ctx.now = now
-  }
-}
+const at = <T>(moment: string, work: () => Promise<T>): Promise<T> =>
+  whileReplaced(app.ctx, { now: () => new Date(moment) }, work)
 
 const read = (seller: Awaited<ReturnType<typeof openShop>>, month: string, accept = '*/*') =>
   seller.get(`/tools/v1/statements/${month}`, { headers: { accept } })

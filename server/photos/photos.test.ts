@@ -13,6 +13,7 @@ import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fi
 import { jpeg } from '../test/pictures.ts'
 import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
 import { photoFile, thumbnailFile, thumbnailUrl } from './photo.ts'
 import { startPhotoWorker } from './photo-worker.ts'
 import { claimPhoto } from './photos.ts'
@@ -235,21 +236,22 @@ describe('a photo', () => {
     const id = await insertListingWithPhotos(app, at('1'))
     const { put } = app.ctx.files
     const filesBefore = await storedFiles()
-    app.ctx.files.put = (name, ...file) =>
+    const putPicture: typeof put = (name, ...file) =>
       name.endsWith('-thumb.jpg')
         ? Promise.reject(new Error('the disk on 10.1.2.3 is full'))
         : put(name, ...file)
-    for (let attempt = 1; attempt <= 4; attempt++) {
-      await app.runPhotos()
-      expect(await photoOf(id)).toMatchObject({
-        status: 'waiting',
-        attempts: 0,
-        error: 'The picture could not be stored.',
-      })
-      if (attempt < 4) await advance(600)
-    }
+    await whileReplaced(app.ctx.files, { put: putPicture }, async () => {
+      for (let attempt = 1; attempt <= 4; attempt++) {
+        await app.runPhotos()
+        expect(await photoOf(id)).toMatchObject({
+          status: 'waiting',
+          attempts: 0,
+          error: 'The picture could not be stored.',
+        })
+        if (attempt < 4) await advance(600)
+      }
+    })
     expect(await storedFiles()).toEqual(filesBefore)
-    app.ctx.files.put = put
     expect(app.logged.findLast(({ message }) => message === 'a photo failed')).toMatchObject({
       err: expect.objectContaining({ message: 'the disk on 10.1.2.3 is full' }),
     })

@@ -5,6 +5,7 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
 import { buyLabels } from './several-labels.ts'
 
@@ -393,19 +394,21 @@ describe('a call during the purchase of another', () => {
     const parcel = await order()
     const { begin } = app.ctx
     let claimed = 0
-    app.ctx.begin = async (...work) => {
+    const counting: typeof begin = async (...work) => {
       try {
         return await begin(...work)
       } finally {
         claimed++
       }
     }
-    const responses = [label(parcel), label(parcel), label(parcel)]
-    await until(
-      'all calls have tried to claim the purchase',
-      () => claimed === 3 && calls.includes('buy'),
-    )
-    app.ctx.begin = begin
+    const responses = await whileReplaced(app.ctx, { begin: counting }, async () => {
+      const labels = [label(parcel), label(parcel), label(parcel)]
+      await until(
+        'all calls have tried to claim the purchase',
+        () => claimed === 3 && calls.includes('buy'),
+      )
+      return labels
+    })
     respond()
     for (const { body } of await Promise.all(responses)) expect(body.data.status).toBe('processing')
     expect(calls).toEqual(['buy'])
@@ -600,11 +603,11 @@ describe('a reading of the carrier', () => {
     const parcel = await order()
     interfere({ label: timeOut })
     expect((await label(parcel)).body.data).toMatchObject({ status: 'processing', label_url: null })
-    const { files } = app.ctx
     interfere({})
-    app.ctx.files = { ...files, put: () => Promise.reject(new Error('The disk is full.')) }
-    expect((await label(parcel)).body.data.status).toBe('processing')
-    app.ctx.files = files
+    const files = { ...app.ctx.files, put: () => Promise.reject(new Error('The disk is full.')) }
+    await whileReplaced(app.ctx, { files }, async () => {
+      expect((await label(parcel)).body.data.status).toBe('processing')
+    })
     expect((await label(parcel)).body.data.status).toBe('ready')
     expect((await eventsOf(parcel)).map((data) => data.has_label)).toEqual([false, true])
   })

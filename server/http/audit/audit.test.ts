@@ -7,6 +7,7 @@ import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, list } from '../../test/fixtures/listings.ts'
 import { act, buy, insertSlice, insertSlices, openShop, ship } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
 let shop: Awaited<ReturnType<typeof openShop>>
@@ -206,13 +207,13 @@ it.each([
 ] as const)('the purchase of a label that is %s', async (_, outcome, expected) => {
   const member = await app.member(shop.accountId)
   const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
-  const carrier = app.ctx.carrier!
-  app.ctx.carrier = {
-    ...carrier,
+  const carrier = {
+    ...app.ctx.carrier!,
     buy: () => Promise.reject(new CarrierError(outcome, 'The carrier failed.')),
   }
-  const { status } = await member.post(`/dashboard/api/orders/${orderIds[0]}/label`)
-  app.ctx.carrier = carrier
+  const { status } = await whileReplaced(app.ctx, { carrier }, () =>
+    member.post(`/dashboard/api/orders/${orderIds[0]}/label`),
+  )
   expect(status).toBe(502)
   const isMatch = (entry: { record: string }) => entry.record === `order:${orderIds[0]}`
   const recorded = (await entries(`actor=member:${member.memberId}`)).filter(isMatch)

@@ -28,9 +28,8 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
   })
   /** Submits a bank account that needs the confirmation by e-mail, as outside the sandbox. */
   const submitUnconfirmed = async (accountId: number, holder: string, iban: string) => {
-    app.ctx.config.sandbox = false
-    await submitSetup(app.ctx, accountId, { holder, iban, password: undefined }, async () => {})
-    app.ctx.config.sandbox = true
+    const live = { ...app.ctx, config: { ...app.ctx.config, sandbox: false } }
+    await submitSetup(live, accountId, { holder, iban, password: undefined }, async () => {})
   }
 
   it('a seller enters a bank account, sees the payout of an order, and downloads the statement', async () => {

@@ -10,6 +10,7 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import type { Config } from '../../config.ts'
 import { DatabaseUnavailable } from '../../database/unavailable.ts'
 import { SCOPES, type Scope } from '../../keys/scopes.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
@@ -28,6 +29,7 @@ import {
   register,
 } from '../../test/fixtures/oauth.ts'
 import { whenFileEnds } from '../../test/when-file-ends.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 const HOST = 'program.example'
 const ADDRESS = '93.184.215.1'
@@ -393,20 +395,17 @@ it.skipIf(!certificate)(
   async () => {
     const registered = await register(app)
     const document = publish()
-    const { config } = app.ctx
     const expected = {
       documents: [400, 303],
       'program.example': [400, 303],
       'a.example': [400, 400],
     }
     for (const [setting, statuses] of Object.entries(expected)) {
-      const oauthClients = setting === 'documents' ? setting : [setting]
-      Object.assign(app.ctx, { config: { ...config, oauthClients } })
-      try {
+      const oauthClients: Config['oauthClients'] = setting === 'documents' ? setting : [setting]
+      const config = { ...app.ctx.config, oauthClients }
+      await whileReplaced(app.ctx, { config }, async () => {
         expect([await statusOf(registered), await statusOf(document)], setting).toEqual(statuses)
-      } finally {
-        app.ctx.config = config
-      }
+      })
     }
   },
 )
@@ -485,18 +484,17 @@ it.skipIf(!certificate).each([
     expect((await call()).isError).toBeFalsy()
     const { access_token: former } = program.stored!
     await app.ctx.db`
-    update oauth_tokens set expires_at = clock_timestamp() where kind = 'access'
-  `
+      update oauth_tokens set expires_at = clock_timestamp() where kind = 'access'
+    `
     program.asked = undefined
-    const { limiter } = app.ctx
-    app.ctx.limiter = {
+    const { limiter: counters } = app.ctx
+    const limiter: typeof counters = {
       count: (subject, ...limit) =>
         subject.startsWith('oauth-token:')
           ? Promise.reject(new DatabaseUnavailable('down'))
-          : limiter.count(subject, ...limit),
+          : counters.count(subject, ...limit),
     }
-    await expect(call()).rejects.toThrow()
-    app.ctx.limiter = limiter
+    await whileReplaced(app.ctx, { limiter }, () => expect(call()).rejects.toThrow())
     expect(program.asked).toBeUndefined()
     expect((await call()).isError).toBeFalsy()
     expect(program.stored!.access_token).not.toBe(former)

@@ -36,6 +36,7 @@ import {
   startDevice,
 } from '../../test/fixtures/oauth.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
 let time = Date.UTC(2026, 10, 22, 9)
@@ -124,10 +125,10 @@ describe('signing in through a program', () => {
     expect(await findAccess(app.ctx, body.access_token, ADDRESS)).toMatchObject({
       audience: SELLER_SERVER,
     })
-    const { config } = app.ctx
-    app.ctx.config = { ...config, mcpPublicRate: 0 }
-    const refused = await member.get(authorizeUrl(clientId, { resource: '' }))
-    app.ctx.config = config
+    const config = { ...app.ctx.config, mcpPublicRate: 0 }
+    const refused = await whileReplaced(app.ctx, { config }, () =>
+      member.get(authorizeUrl(clientId, { resource: '' })),
+    )
     expect(wayBack(refused).searchParams.get('error')).toBe('invalid_target')
   })
 
@@ -276,10 +277,10 @@ describe('signing in through a program', () => {
 describe('tokens', () => {
   it('an outage is a 503, never an error that ends the program’s access', async () => {
     const { clientId, refreshToken } = await connected(app)
-    const { limiter } = app.ctx
-    app.ctx.limiter = { count: () => Promise.reject(new DatabaseUnavailable('down')) }
-    const failed = await refresh(app, clientId, refreshToken)
-    app.ctx.limiter = limiter
+    const limiter = { count: () => Promise.reject(new DatabaseUnavailable('down')) }
+    const failed = await whileReplaced(app.ctx, { limiter }, () =>
+      refresh(app, clientId, refreshToken),
+    )
     expect(errorOf(failed)).toEqual([503, 'temporarily_unavailable'])
     expect(failed.headers['retry-after']).toBeDefined()
     expect(app.logged.map(({ message }) => message)).toContain('the database is unavailable')

@@ -4,6 +4,7 @@ import { CarrierError } from '../../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, changeAccount, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { type InsertedSlice, insertSlice } from '../../test/fixtures/orders.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -670,12 +671,11 @@ describe('label links', () => {
       const file = await files.get(name)
       return file && { stream: file.stream, length: undefined }
     }
-    app.ctx.files = { ...files, get: withoutLength }
-    const served = await follow(link)
-    const merged = await seller.post('/tools/v1/labels', {
-      payload: { orders: parcel.orderIds, merge: true },
-    })
-    app.ctx.files = files
+    const storage = { ...files, get: withoutLength }
+    const [served, merged] = await whileReplaced(app.ctx, { files: storage }, async () => [
+      await follow(link),
+      await seller.post('/tools/v1/labels', { payload: { orders: parcel.orderIds, merge: true } }),
+    ])
     expect(served).toMatchObject({ status: 200, text })
     expect(served.headers).not.toHaveProperty('content-length')
     expect(merged.status).toBe(200)
