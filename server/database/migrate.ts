@@ -53,13 +53,7 @@ async function applyMissing(
   willUpdate: (files: string[]) => void,
 ): Promise<string[]> {
   await refuseTablesOfOthers(sql, files)
-  await sql`
-    create table if not exists migrations (
-      version integer primary key,
-      name text not null,
-      applied_at timestamptz not null default clock_timestamp()
-    )
-  `
+  await createMigrationsTable(sql)
   const done = await appliedVersion(sql)
   if (done > files.length) {
     throw new StartError(
@@ -71,7 +65,7 @@ async function applyMissing(
   const { begin, end } = transactionsOn(url, 1, { silenceMs: STATEMENT_TIMEOUT_MS })
   try {
     for (const file of names) {
-      const text = await readFile(new URL(file, MIGRATIONS), 'utf8')
+      const text = await readMigration(file)
       const version = Number(file.slice(0, 4))
       await begin(async (tx) => {
         // Before the guard, which waits for the transaction of a process that was killed during a migration.
@@ -123,7 +117,7 @@ const CREATED_TABLE = /^create (?:unlogged )?table (\w+)/gim
 /** Refuses a new database that already has one of our tables, because a migration would fail or change that one. */
 async function refuseTablesOfOthers(sql: Sql, files: string[]): Promise<void> {
   if ((await migrationsTable(sql)) === 'ours') return
-  const texts = await Promise.all(files.map((file) => readFile(new URL(file, MIGRATIONS), 'utf8')))
+  const texts = await Promise.all(files.map(readMigration))
   const names = texts.flatMap((text) => [...text.matchAll(CREATED_TABLE)].map(([, name]) => name!))
   const [taken] = await sql<{ name: string }[]>`
     select name
@@ -141,7 +135,8 @@ async function tableOfOthers(sql: Sql, table: string): Promise<StartError> {
   )
 }
 
-async function migrationFiles(): Promise<string[]> {
+/** The names of the files in their order. */
+export async function migrationFiles(): Promise<string[]> {
   const files = (await readdir(MIGRATIONS)).filter((name) => FILE_NAME.test(name)).sort()
   for (const [index, file] of files.entries()) {
     if (Number(file.slice(0, 4)) !== index + 1) {
@@ -150,6 +145,17 @@ async function migrationFiles(): Promise<string[]> {
   }
   return files
 }
+
+export const readMigration = (file: string) => readFile(new URL(file, MIGRATIONS), 'utf8')
+
+/** Creates the table of the applied migrations, unless it exists. */
+export const createMigrationsTable = (sql: Sql) => sql`
+  create table if not exists migrations (
+    version integer primary key,
+    name text not null,
+    applied_at timestamptz not null default clock_timestamp()
+  )
+`
 
 async function appliedVersion(sql: Sql): Promise<number> {
   const table = await migrationsTable(sql)

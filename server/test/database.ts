@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { inject } from 'vitest'
 import { importBundledCatalog } from '../catalog/import/bundled.ts'
 import { type ImportContext, importCatalog } from '../catalog/import/import.ts'
 import type { Line } from '../catalog/import/lines.ts'
 import { connect, connectAlone } from '../database/connect.ts'
+import { createMigrationsTable, migrationFiles, readMigration } from '../database/migrate.ts'
 import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { CATALOG_FIXTURE } from './catalog-fixture.ts'
@@ -35,21 +35,17 @@ export async function testDatabase(
   template: Template = 'empty',
 ): Promise<{ db: Sql; begin: Begin; url: string }> {
   const server = inject('databaseServer')
-  const name = `test_${randomBytes(6).toString('hex')}`
   // Without time limits: it waits while another worker prepares a template, and copies whole databases.
   const admin = connectAlone(server)
   const isPrepared = template === 'fixture' || template === 'catalog'
   const cloned = isPrepared ? await prepared(template, admin, server) : EMPTY_TEMPLATE
   // Copying files takes less CPU time than the default, which logs every block.
-  await admin.unsafe(`create database ${name} template ${cloned} strategy file_copy`)
-  const url = databaseUrl(server, name)
+  const url = await newDatabase(admin, `template ${cloned} strategy file_copy`)
   const db = connect(url, { max: 5 })
   const { begin, end } = transactionsOn(url, 5)
   whenFileEnds(async () => {
     await end()
     await db.end({ timeout: 1 })
-    await admin.unsafe(`drop database ${name} with (force)`)
-    await admin.end({ timeout: 1 })
   })
   if (template === 'product') {
     await db`insert into products (slug, name, category, version) values ('tin', 'Tin', 'tin', 1)`
@@ -59,31 +55,26 @@ export async function testDatabase(
 
 /** A new database with the schema of an earlier version. */
 export async function databaseAtVersion(version: number): Promise<string> {
-  const server = inject('databaseServer')
-  const admin = connectAlone(server)
-  const name = `test_${randomBytes(6).toString('hex')}`
-  await admin.unsafe(`create database ${name}`)
-  const url = databaseUrl(server, name)
+  const url = await newDatabase(connectAlone(inject('databaseServer')))
   const db = connect(url, { max: 1 })
-  whenFileEnds(async () => {
-    await admin.unsafe(`drop database ${name} with (force)`)
-    await admin.end({ timeout: 1 })
-  })
-  const folder = new URL('../../migrations/', import.meta.url)
-  const files = (await readdir(folder)).filter((file) => /^\d+_.*\.sql$/.test(file)).sort()
-  await db`
-    create table migrations (
-      version integer primary key,
-      name text not null,
-      applied_at timestamptz not null default clock_timestamp()
-    )
-  `
-  for (const [i, file] of files.slice(0, version).entries()) {
-    await db.unsafe(await readFile(new URL(file, folder), 'utf8'))
+  await createMigrationsTable(db)
+  for (const [i, file] of (await migrationFiles()).slice(0, version).entries()) {
+    await db.unsafe(await readMigration(file))
     await db`insert into migrations (version, name) values (${i + 1}, ${file})`
   }
   await db.end()
   return url
+}
+
+/** Creates a database, which is dropped when the file ends, after the clean-ups that are registered later. */
+async function newDatabase(admin: Sql, options = ''): Promise<string> {
+  const name = `test_${randomBytes(6).toString('hex')}`
+  await admin.unsafe(`create database ${name} ${options}`)
+  whenFileEnds(async () => {
+    await admin.unsafe(`drop database ${name} with (force)`)
+    await admin.end({ timeout: 1 })
+  })
+  return databaseUrl(inject('databaseServer'), name)
 }
 
 /** The database to clone for a template. Test files run in several processes: an advisory lock lets one of them make it. */
