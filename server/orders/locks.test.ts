@@ -12,7 +12,7 @@ import {
   sendCart,
   ship,
 } from '../test/fixtures/orders.ts'
-import { until } from '../test/until.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { receiveLongShipped } from './transitions.ts'
 
 /** All transactions take locks in the order of locks.ts, so that they cannot deadlock. */
@@ -55,13 +55,7 @@ async function whileHeld<T, Response = TestResponse>(
   const { seen, response } = await inTransaction(app.ctx, async ({ db }) => {
     await db`select from ${db(table)} where id = ${id} for update`
     const response = work()
-    await until('the work waits for the lock', async () => {
-      const waiting = await app.ctx.db`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-      `
-      return waiting.length === 1
-    })
+    await untilLockWaiters(app.ctx.db)
     return { seen: await look(), response }
   })
   return { seen, response: await response }

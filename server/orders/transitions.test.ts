@@ -13,7 +13,7 @@ import {
   ship,
   shipsBy,
 } from '../test/fixtures/orders.ts'
-import { until } from '../test/until.ts'
+import { untilLockWaiters } from '../test/lock-waiters.ts'
 
 /** Ids of no order. */
 const UNKNOWN_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
@@ -294,13 +294,8 @@ describe('concurrent transitions', () => {
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await tx.db`select from orders where id = ${order.id} for update`
       const responses = Array.from({ length: 4 }, () => cancel(app, order.id))
-      await until('all wait for the row or for each other', async () => {
-        const rows = await app.ctx.db`
-          select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'
-        `
-        return rows.length === 4
-      })
+      // For the row, or for each other.
+      await untilLockWaiters(app.ctx.db, 4)
       return { responses }
     })
     const responses = await Promise.all(waiting.responses)

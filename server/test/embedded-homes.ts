@@ -20,6 +20,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embed
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { StartError } from '../start-error.ts'
 import { waitUntil } from '../time/wait-until.ts'
+import { until } from './until.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 // Directories, processes and clean-up for the tests of the embedded database, which start real servers and kill real
@@ -131,6 +132,13 @@ export async function query(url: string, text: string): Promise<Record<string, u
     await sql.end({ timeout: 1 })
   }
 }
+
+/** Waits until no process uses an embedded server, which notices a moment later that a user was killed. */
+export const untilUnused = (url: string) =>
+  until('no process uses the server', async () => {
+    const users = `select from pg_locks where locktype = 'advisory'`
+    return (await query(url, users)).length === 0
+  })
 
 export async function expectStartError(
   starting: Promise<unknown>,

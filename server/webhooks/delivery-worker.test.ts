@@ -4,6 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { recordEvent } from '../events/record.ts'
 import { sampleData } from '../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { expectLease } from '../test/delivery-lease.ts'
 import {
   type Arrived,
   deliveriesIn,
@@ -375,16 +376,7 @@ describe('claims', () => {
 
   it('no other process claims a delivery until its lease expires in real time, whatever the sandbox clock shows', async () => {
     await write(1)
-    const [before] = await app.ctx.db<{ now: Date }[]>`select clock_timestamp() as now`
-    await claim()
-    const [lease] = await app.ctx.db<{ from: Date; now: Date }[]>`
-      select leased_until - interval '620 seconds' as from, clock_timestamp() as now
-      from delivery_queue
-      where endpoint_id = ${endpoint.id}
-    `
-    // The timeout of an attempt plus 20 seconds.
-    expect(lease!.from.getTime()).toBeGreaterThanOrEqual(before!.now.getTime())
-    expect(lease!.from.getTime()).toBeLessThanOrEqual(lease!.now.getTime())
+    await expectLease(app.ctx.db, app.ctx.config.webhookTimeoutMs, claim)
     await app.runDeliveries()
     await advance(app.operator, 365 * 86_400)
     await app.runDeliveries()

@@ -32,6 +32,7 @@ import {
   start,
   startProcess,
   statusOf,
+  untilUnused,
 } from '../../test/embedded-homes.ts'
 import { freePort } from '../../test/free-port.ts'
 import { until } from '../../test/until.ts'
@@ -196,11 +197,7 @@ describe('after a kill', () => {
     const pid = postmasterOf(dataDir)
     await kill(killed.child)
     expect(isAlive(pid)).toBe(true)
-    // The server notices a moment later that its user is gone.
-    const users = `select count(*)::int from pg_locks where locktype = 'advisory'`
-    const isUnused = async () =>
-      (await query(killed.database.url, users))[0]!.count === 0 || undefined
-    expect(await waitUntil(20_000, isUnused)).toBe(true)
+    await untilUnused(killed.database.url)
 
     const next = await start(dataDir)
     expect(next).toMatchObject({ adopted: true, url: killed.database.url })

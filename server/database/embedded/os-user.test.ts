@@ -32,8 +32,8 @@ import {
   spawnUser,
   start,
   startProcess,
+  untilUnused,
 } from '../../test/embedded-homes.ts'
-import { until } from '../../test/until.ts'
 import { findBinaries } from './binaries.ts'
 import { startEmbedded } from './embedded.ts'
 import { SHARED_HOME, succeedsAs } from './os-user.ts'
@@ -164,13 +164,7 @@ describe.runIf(nobodyCanRunUs)('started by another user, the embedded database',
     expect(statSync(user.database.directory).uid).toBe(NOBODY.uid)
     await query(user.database.url, 'create table cards ()')
     await kill(user.child)
-    // The server notices a moment later that its user is gone.
-    const users = `select count(*)::int from pg_locks where locktype = 'advisory'`
-    await until(
-      'the server has no user',
-      async () => (await query(user.database.url, users))[0]!.count === 0,
-    )
-
+    await untilUnused(user.database.url)
     const next = await startProcess(dataDir, NOBODY)
     expect(next.database.adopted).toBe(true)
     await next.stop()
