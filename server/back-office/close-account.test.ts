@@ -18,6 +18,7 @@ import {
   sellerWithPassword,
 } from '../test/fixtures/members.ts'
 import { register } from '../test/fixtures/oauth.ts'
+import { openShop, sendCart } from '../test/fixtures/orders.ts'
 import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 
 let app: TestApp
@@ -275,4 +276,25 @@ it('a closed account lists cards again after the operator has enabled its API ac
     const payload = { items: [cardItem()] }
     expect((await member.post('/dashboard/api/listings', { payload })).body.created).toBe(1)
   }
+})
+
+it('a suspended account stays suspended when it is closed, and after it has opened again', async () => {
+  const { accountId } = await openShop(app)
+  const account = `/operator/v1/accounts/${accountId}`
+  const { slug } = (await app.operator.get(account)).body.data
+  const page = async () => (await app.anyone.get(`/shops/${slug}`)).status
+  expect(await page()).toBe(200)
+  await changeAccount(app, accountId, { api_access: 'suspended' })
+  const { body } = await close(app, accountId)
+  expect(body.data).toMatchObject({ api_access: 'suspended', closed_at: expect.any(String) })
+  expect(await page()).toBe(404)
+  const payload = { email: `again-${accountId}@mail.example` }
+  expect((await app.operator.post(`${account}/invitations`, { payload })).status).toBe(202)
+  expect((await app.operator.get(account)).body.data.closed_at).toBeNull()
+  const member = await app.member(accountId)
+  const listing = await member.post('/dashboard/api/listings', { payload: { items: [cardItem()] } })
+  expect(listing.body.created).toBe(1)
+  const { error } = (await sendCart(app, [[listing.body.results[0].listing.id, 1]])).body
+  expect(error.message).toContain('is on holiday or suspended')
+  expect(await page()).toBe(404)
 })

@@ -38,10 +38,12 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
     await db`select from accounts where id = ${id} for no key update`
     // A checkout may have sold a listing before it was removed.
     await requireSettled(tx, id)
-    // The second call also closes an account that got a member meanwhile.
+    // The second call also closes an account that got a member meanwhile. A suspended account stays suspended.
     await db`
       update accounts
-      set api_access = 'disabled', closed_at = coalesce(closed_at, ${now()})
+      set
+        api_access = case when api_access = 'suspended' then api_access else 'disabled' end,
+        closed_at = coalesce(closed_at, ${now()})
       where id = ${id}
     `
     await db`
