@@ -56,6 +56,7 @@ import { sandboxRoutes } from './http/operator/sandbox.ts'
 import { shipmentRoutes } from './http/operator/shipments.ts'
 import { sliceRoutes } from './http/operator/slices.ts'
 import { staffRoutes } from './http/operator/staff.ts'
+import { accountStatementRoutes } from './http/operator/statements.ts'
 import { trackingRoutes } from './http/operator/tracking.ts'
 import { visibilityRoutes } from './http/operator/visibility.ts'
 import { docsRoutes } from './http/public/docs.ts'
@@ -276,6 +277,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           '/reviews': reviewList(ctx),
           '/orders/:id/review': reviewRoutes(ctx),
           '/ledger': ledgerRoutes(ctx),
+          '/accounts/:id/statements': accountStatementRoutes(ctx),
           '/payouts': payoutRoutes(ctx),
           '/payout-runs': payoutRunRoutes(ctx),
           '/payout-setups': payoutSetupList(ctx),

@@ -23,9 +23,14 @@ const at = <T>(moment: string, work: () => Promise<T>): Promise<T> =>
 const read = (seller: Awaited<ReturnType<typeof openShop>>, month: string, accept = '*/*') =>
   seller.get(`/tools/v1/statements/${month}`, { headers: { accept } })
 
-it('statements follow the ledger to the cent, and their invoice numbers have no gaps', async () => {
+const readAsOperator = (accountId: number, month: string, accept = '*/*') =>
+  app.operator.get(`/operator/v1/accounts/${accountId}/statements/${month}`, {
+    headers: { accept },
+  })
+
+it('statements follow the ledger to the cent, also of an account that was closed, and their invoice numbers have no gaps', async () => {
   const sellers = [await openShop(app), await openShop(app), await openShop(app)]
-  const [first] = sellers as [(typeof sellers)[number]]
+  const [first, leaving] = sellers as [(typeof sellers)[number], (typeof sellers)[number]]
   const sell = async (seller: (typeof sellers)[number], price: number) => {
     const [listing] = await list(seller, cardItem({ price }))
     const { orderIds, sliceKey } = await buy(app, [[listing!, 1]])
@@ -33,7 +38,7 @@ it('statements follow the ledger to the cent, and their invoice numbers have no 
     return { order: orderIds[0]!, sliceKey }
   }
   const march = await at('2030-03-31T23:59:59Z', async () => {
-    await sell(sellers[1]!, 10)
+    const { order: last } = await sell(leaving, 10)
     const open = await sell(first, 5)
     const sold = await sell(first, 33.33)
     await app.operator.post(`/operator/v1/orders/${sold.order}/refund`, {
@@ -42,12 +47,18 @@ it('statements follow the ledger to the cent, and their invoice numbers have no 
     await app.operator.post(`/operator/v1/orders/${sold.order}/refund`, {
       payload: { amount: 0.5, reason: 'A gift', borne_by: 'platform' },
     })
-    return { ...sold, open: open.order, openSlice: open.sliceKey }
+    return { ...sold, last, open: open.order, openSlice: open.sliceKey }
   })
   await at('2030-04-01T00:00:00Z', async () => {
     expect((await read(first, '2030-03')).body.data.invoice).toBeNull()
     await act(app, march.order, 'receive')
+    await act(app, march.last, 'receive')
     await app.operator.post('/operator/v1/payout-runs')
+    const payouts = `/operator/v1/payouts?account_id=${leaving.accountId}`
+    const [due] = (await app.operator.get(payouts)).body.data
+    await app.operator.post(`/operator/v1/payouts/${due.id}/paid`)
+    const closed = await app.operator.post(`/operator/v1/accounts/${leaving.accountId}/close`)
+    expect(closed.status, closed.text).toBe(200)
     const gift = { amount: 1, reason: 'A gift', borne_by: 'platform' }
     await app.operator.post(`/operator/v1/orders/${march.open}/refund`, { payload: gift })
     const cancelled = await sell(first, 8)
@@ -77,13 +88,20 @@ it('statements follow the ledger to the cent, and their invoice numbers have no 
     expect(april.slices).toHaveLength(2)
     const { body } = await app.operator.get('/operator/v1/ledger/balance')
     expect(body.data[`seller:${first.accountId}`]).toBe(april.closing_balance)
-    expect((await read(sellers[1]!, '2030-03')).body.data.invoice.number).toBe('2030-03-00002')
+    expect((await read(leaving, '2030-03')).status).toBe(401)
+    expect((await readAsOperator(leaving.accountId, '2030-03')).body.data).toMatchObject({
+      closing_balance: 16.45,
+      invoice: { number: '2030-03-00002', commission: 0.5 },
+    })
+    expect((await readAsOperator(999_999, '2030-03')).status).toBe(404)
+    expect((await readAsOperator(first.accountId, '2030-03')).body.data).toEqual(data)
     expect((await read(sellers[2]!, '2030-03')).body.data).toMatchObject({
       slices: [],
       invoice: null,
     })
 
     const { text, headers } = await read(first, '2030-03', 'text/csv')
+    expect((await readAsOperator(first.accountId, '2030-03', 'text/csv')).text).toBe(text)
     expect(headers['content-type']).toBe('text/csv; charset=utf-8')
     expect(text.split('\r\n')).toEqual([
       'slice_key,gross,commission,shipping,refunds,payout,balance',

@@ -224,7 +224,9 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   }
 
   await ok(seller.get('/tools/v1/payouts?state=due&per_page=1'))
-  await ok(seller.get(`/tools/v1/statements/${app.ctx.now().toISOString().slice(0, 7)}`))
+  const statement = `statements/${app.ctx.now().toISOString().slice(0, 7)}`
+  await ok(seller.get(`/tools/v1/${statement}`))
+  await ok(operator.get(`${account}/${statement}`))
 
   hook.respondWith(500)
   await ok(

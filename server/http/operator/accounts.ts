@@ -170,7 +170,7 @@ export const accountRoutes =
           operationId: 'closeAccount',
           summary: 'Close an account',
           description:
-            'Removes the account’s listings, revokes its keys, deletes its webhook endpoints and its members, and disables its API access; a suspended account stays suspended. Orders, payouts and the ledger stay. The account opens again, without its listings, when its API access is enabled or it has a new member. Responds with 409 while orders are open, payouts are not paid, or the seller owes money after a refund.',
+            'Removes the account’s listings, revokes its keys, deletes its webhook endpoints and its members, and disables its API access; a suspended account stays suspended. Orders, payouts, statements and the ledger stay. The account opens again, without its listings, when its API access is enabled or it has a new member. Responds with 409 while orders are open, payouts are not paid, or the seller owes money after a refund.',
           tags: ['Accounts'],
           params,
           response: { 200: Data(AccountSchema, 'The closed account') },

@@ -51,6 +51,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   // Money. The file contains bank accounts.
   listLedger: READERS,
   getLedgerBalance: READERS,
+  getAccountStatement: READERS,
   listPayouts: READERS,
   getPayout: READERS,
   listPayoutSetups: READERS,

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
 import type { Amounts, Statement, StatementLine } from '../../money/statements.ts'
@@ -78,6 +79,12 @@ export const statementResponse = {
       'text/csv': { schema: Type.Unsafe<string>({ type: 'string' }) },
     },
   },
+}
+
+/** The format that a request accepts. */
+export function statementFormat({ raw }: Pick<FastifyRequest, 'raw'>): 'json' | 'csv' {
+  const type = new Negotiator(raw).mediaType(['application/json', 'text/csv'])
+  return type === 'text/csv' ? 'csv' : 'json'
 }
 
 /**

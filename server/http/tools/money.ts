@@ -1,5 +1,4 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import Negotiator from 'negotiator'
 import Type from 'typebox'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import { listPayouts } from '../../money/payouts.ts'
@@ -9,7 +8,12 @@ import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { OneOf, Paginated, Text } from '../schema.ts'
 import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
-import { exampleStatement, sendStatement, statementResponse } from '../shapes/statement.ts'
+import {
+  exampleStatement,
+  sendStatement,
+  statementFormat,
+  statementResponse,
+} from '../shapes/statement.ts'
 
 export const ownPayoutRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -65,9 +69,7 @@ export const statementRoutes =
       },
       async (request, reply) => {
         const { caller, params } = request
-        const type = new Negotiator(request.raw).mediaType(['application/json', 'text/csv'])
-        const format = type === 'text/csv' ? 'csv' : 'json'
-        return sendStatement(reply, format, (take) =>
+        return sendStatement(reply, statementFormat(request), (take) =>
           readStatement(ctx, caller.account.id, params.month, { take }),
         )
       },
