@@ -28,7 +28,8 @@ export function payoutSentEmail(
   }
 }
 
-export const payoutFailedEmail = (
+/** @param leftCents what is left to send: refunds since the transfer may have reduced it */
+export function payoutFailedEmail(
   ctx: Pick<Context, 'config'>,
   {
     shopName,
@@ -36,16 +37,23 @@ export const payoutFailedEmail = (
     reference,
     amountCents,
   }: Recipient & { reference: string; amountCents: number },
-  reason: string,
-): NewMail => ({
-  to: email,
-  subject: `Payout failed: ${euros(amountCents)}`,
-  text: textFor(shopName, [
-    `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
-    `Reason: ${reason}`,
-    `Please check the bank account that you have entered. We will send the payout again once you have changed it: ${payoutsPage(ctx)}`,
-  ]),
-})
+  { reason, leftCents }: { reason: string; leftCents: number },
+): NewMail {
+  const isReduced = leftCents < amountCents
+  const left = leftCents === 0 ? 'nothing' : euros(leftCents)
+  const check = 'Please check the bank account that you have entered'
+  const again = `We will send ${isReduced ? 'the rest' : 'the payout again'} once you have changed it`
+  return {
+    to: email,
+    subject: `Payout failed: ${euros(amountCents)}`,
+    text: textFor(shopName, [
+      `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
+      `Reason: ${reason}`,
+      ...(isReduced ? [`After the refunds since the transfer, ${left} is left to send.`] : []),
+      `${leftCents === 0 ? check : `${check}. ${again}`}: ${payoutsPage(ctx)}`,
+    ]),
+  }
+}
 
 export const confirmSetupEmail = (
   ctx: Pick<Context, 'config'>,

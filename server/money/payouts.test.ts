@@ -219,6 +219,29 @@ describe('the result of a transfer', () => {
     })
   })
 
+  it('the e-mail about a returned payout names what refunds since the transfer have left of it', async () => {
+    const former = seller
+    seller = await openShop(app, LABEL)
+    const { email } = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body
+      .data
+    for (const [amount, text] of [
+      [0, 'We will send the payout again once you have changed it'],
+      [4, '5.50 EUR is left to send'],
+      [9.5, 'nothing is left to send'],
+    ] as const) {
+      const { orderIds, sliceKey } = await shipped([10], LABEL)
+      await receive(orderIds[0]!)
+      await app.operator.post('/operator/v1/payout-runs')
+      if (amount > 0) await refund(orderIds[0]!, { amount })
+      const { id } = await payoutOf(sliceKey)
+      expect((await reportOf(id, 'failed', { reason: 'Closed' })).status).toBe(200)
+      const [mail] = await mailsTo(email)
+      expect(mail.subject).toBe('Payout failed: 9.50 EUR')
+      expect(mail.text).toContain(text)
+    }
+    seller = former
+  })
+
   it('a payout that waits for the operator is taken by the next run once it was released, and no other is released', async () => {
     const { orderIds, sliceKey } = await shipped([10])
     await receive(orderIds[0]!)

@@ -352,7 +352,14 @@ export const markFailed = (
       update payouts set state = 'failed', paid_at = null, reason = ${reason} where id = ${id}
     `
     await settleSlices(tx, [payout.sliceId])
-    await sendMail(tx, { ...payoutFailedEmail(tx, payout, reason), sliceId: payout.sliceId })
+    // Of several payouts of the slice that are not sent, the first has the whole amount.
+    const [left] = await tx.db<{ cents: number }[]>`
+      select sum(amount_cents)::bigint as cents
+      from payouts
+      where slice_id = ${payout.sliceId} and state in ('due', 'failed')
+    `
+    const mail = payoutFailedEmail(tx, payout, { reason, leftCents: left!.cents })
+    await sendMail(tx, { ...mail, sliceId: payout.sliceId })
     return (await readPayouts(tx, [id]))[0]!
   })
 
