@@ -7,10 +7,12 @@ import { DAYS } from '../time/units.ts'
 import { listingNotFound } from './listings.ts'
 import { type ItemOutcome, lockTargets, type Target } from './targets.ts'
 
+const OPEN = [...OPEN_STATUSES]
+
 /** Time after which the photos of a removed listing are deleted: staff may need them for a dispute. */
 const PHOTOS_KEPT_MS = 30 * DAYS
 
-/** Completed orders that lose their reference in one transaction: a listing can have many more. */
+/** Orders that lose their reference in one transaction: a listing can have many more. */
 const MAX_FORGOTTEN = 5_000
 
 /**
@@ -69,20 +71,22 @@ async function withOpenOrders(
     where
       account_id = ${accountId}
       and listing_id = any(${ids}::bigint[])
-      and status = any(${[...OPEN_STATUSES]}::text[])
+      and status = any(${OPEN}::text[])
   `
   return new Set(rows.map(({ id }) => id))
 }
 
 /**
  * Removes locked listings: deletes their reservations, removes the references that orders have to them, and sets when
- * their photos are deleted. `forgetRemoved` continues with the orders beyond a batch; `orders/orders.ts` hides their
- * references until then.
+ * their photos are deleted. Open orders keep their references, because the documents for packing need the seller's own
+ * name of the listing. `forgetRemoved` continues with the orders beyond a batch, and with the open ones once all are
+ * completed; `orders/orders.ts` hides their references until then.
  */
 export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
   if (ids.length === 0) return
   const { db, now, signal } = tx
-  if ((await forgetReferences(tx, ids, MAX_FORGOTTEN)) === MAX_FORGOTTEN) {
+  const { changed, kept } = await forgetReferences(tx, ids, MAX_FORGOTTEN)
+  if (changed === MAX_FORGOTTEN || kept > 0) {
     await db`insert into removed_listings (listing_id) select unnest(${ids}::bigint[])`
   }
   await db`delete from reservations where listing_id = any(${ids}::bigint[])`
@@ -104,26 +108,47 @@ export const forgetRemoved = (ctx: Context): Promise<void> =>
   inBatches((max) =>
     inTransaction(ctx, async (tx) => {
       const removed = await tx.db<{ id: number }[]>`
-        select listing_id as id
-        from removed_listings
-        order by listing_id
+        select r.listing_id as id
+        from removed_listings r
+        join listings l on l.id = r.listing_id
+        where
+          not exists (
+            select from orders o
+            where
+              -- Finds the seller's open orders: the listing can have many more that are completed.
+              o.account_id = l.account_id
+              and o.listing_id = r.listing_id
+              and o.status = any(${OPEN}::text[])
+          )
+        order by r.listing_id
         limit ${max}
-        for update skip locked
+        for update of r skip locked
       `
       if (removed.length === 0) return 0
       const ids = removed.map(({ id }) => id)
-      const forgotten = await forgetReferences(tx, ids, max)
-      if (forgotten === max) return max
-      await tx.db`delete from removed_listings where listing_id = any(${ids}::bigint[])`
+      const { changed } = await forgetReferences(tx, ids, max)
+      if (changed === max) return max
+      // A dispute may have opened an order meanwhile.
+      await tx.db`
+        delete from removed_listings r
+        where
+          listing_id = any(${ids}::bigint[])
+          and not exists (select from orders o where o.listing_id = r.listing_id)
+      `
       return ids.length
     }),
   )
 
-/** Returns the number of orders that have lost their reference. */
-async function forgetReferences({ db, now }: Context, ids: number[], max: number): Promise<number> {
-  // Order rows are locked by id, as everywhere (orders/locks.ts).
-  const { count } = await db`
-    with completed as (
+/**
+ * Removes the references of at most `max` orders, unless they are open.
+ *
+ * @returns the number of these orders, and of those that are open
+ */
+async function forgetReferences({ db, now }: Context, ids: number[], max: number) {
+  // Order rows are locked by id, as everywhere (orders/locks.ts). Open ones change as well: readers no longer see their
+  // reference.
+  const [counted] = await db<{ changed: number; kept: number }[]>`
+    with locked as (
       select id
       from orders
       where
@@ -132,11 +157,17 @@ async function forgetReferences({ db, now }: Context, ids: number[], max: number
         ))
       order by id
       for no key update
+    ),
+    changed as (
+      update orders
+      set
+        listing_id = case when status = any(${OPEN}::text[]) then listing_id end,
+        changed_at = ${now()}
+      from locked
+      where orders.id = locked.id
+      returning listing_id
     )
-    update orders
-    set listing_id = null, changed_at = ${now()}
-    from completed
-    where orders.id = completed.id
+    select count(*) as changed, count(listing_id) as kept from changed
   `
-  return count
+  return counted!
 }

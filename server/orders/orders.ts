@@ -3,7 +3,7 @@ import { ALL_SELLERS, changedSince, ordersBefore, placeOfPage } from '../databas
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
-import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
+import { OPEN_STATUSES, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { endOfSecond } from '../time/storable-time.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
@@ -115,7 +115,11 @@ export function listAllOrders(
           ? db``
           : db`
               and listing_id = ${listingId}
-              and not exists (select from removed_listings r where r.listing_id = ${listingId})
+              and (
+                -- Staff may want to cancel those of a listing that was taken down.
+                status = any(${[...OPEN_STATUSES]}::text[])
+                or not exists (select from removed_listings r where r.listing_id = ${listingId})
+              )
             `
       }
       ${
@@ -301,7 +305,7 @@ export const columns = (db: Db) => db`
   s.slice_key as "sliceKey",
   s.checkout_id as "checkoutId",
   o.account_id as "accountId",
-  -- The reference to a removed listing may not be forgotten yet (listings/remove-listings.ts).
+  -- The reference to a removed listing is forgotten later (listings/remove-listings.ts).
   case
     when not exists (select from removed_listings r where r.listing_id = o.listing_id)
     then o.listing_id

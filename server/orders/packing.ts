@@ -105,15 +105,17 @@ async function packingOf(
   statuses: readonly string[],
 ): Promise<Packing> {
   const slices = await readSlices({ db }, sliceIds)
-  const listingIds = slices.flatMap(({ orders }) => orders.map(({ listingId }) => listingId ?? 0))
+  const orderIds = slices.flatMap(({ orders }) => orders.map(({ id }) => id))
   const [[account], references] = await Promise.all([
     db<{ shopName: string; timeZone: string }[]>`
       select shop_name as "shopName", time_zone as "timeZone" from accounts where id = ${accountId}
     `,
     db<{ id: number; reference: string }[]>`
-      select id, reference
-      from listings
-      where id = any(${listingIds}::bigint[]) and reference is not null
+      -- Open orders refer to a listing that was taken down as well, although they show no id of it.
+      select o.id, l.reference
+      from orders o
+      join listings l on l.id = o.listing_id
+      where o.id = any(${orderIds}::bigint[]) and l.reference is not null
     `,
   ])
   const referenceOf = new Map(references.map(({ id, reference }) => [id, reference]))
@@ -126,7 +128,7 @@ async function packingOf(
           id,
           item,
           listingId,
-          reference: (listingId !== null && referenceOf.get(listingId)) || null,
+          reference: referenceOf.get(id) ?? null,
           quantity,
         })),
     }))
@@ -137,8 +139,8 @@ async function packingOf(
 /** Adds the rows of the same listing up, in the order of sets and names, in which sellers sort their stock. */
 function pickListOf(slips: { orders: PackedRow[] }[]): PickLine[] {
   const rows = slips.flatMap(({ orders }) => orders)
-  const same = Map.groupBy(rows, ({ listingId, item }) =>
-    JSON.stringify([listingId, listingId === null && item]),
+  const same = Map.groupBy(rows, ({ listingId, reference, item }) =>
+    JSON.stringify([listingId, listingId === null && [reference, item]]),
   )
   const picks = [...same.values()].map((rows) => ({
     item: rows[0]!.item,

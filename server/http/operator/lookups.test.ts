@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { forgetRemoved } from '../../listings/remove-listings.ts'
 import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
 import { startReceiver, subscribe } from '../../test/fakes/receiver.ts'
 import { cardItem, list, listed, productItem } from '../../test/fixtures/listings.ts'
@@ -288,3 +289,42 @@ it.each(['orders', 'ledger', 'audit'])(
     expect(Object.keys(error.fields)).toEqual(['from', 'to'])
   },
 )
+
+it('open orders of listings that are taken down keep the seller’s references on packing slips, and the operator finds them', async () => {
+  const seller = await openShop(app)
+  const references = ['SHELF-4-118', 'SHELF-9-002']
+  const payload = { items: references.map((reference) => cardItem({ reference })) }
+  const { body } = await seller.post('/tools/v1/listings', { payload })
+  const [first, second] = body.results.map(({ listing }: { listing: { id: number } }) => listing.id)
+  const completed = await buy(app, [[first, 1]])
+  await ship(seller, completed.orderIds[0]!, { tracking_code: '3SAB' })
+  await act(app, completed.orderIds[0]!, 'receive')
+  const sale = await buy(app, [
+    [first, 1],
+    [second, 1],
+  ])
+  const [order] = sale.orderIds as [number, number]
+  for (const id of [first, second]) {
+    const reason = { payload: { reason: 'A fake' } }
+    expect((await app.operator.post(`/operator/v1/listings/${id}/take-down`, reason)).status).toBe(
+      200,
+    )
+  }
+  await forgetRemoved(app.ctx)
+
+  const referencesIn = (lines: { reference: string }[]) =>
+    lines.map(({ reference }) => reference).toSorted()
+  const packing = (await seller.get('/tools/v1/orders/packing')).body.data
+  expect(referencesIn(packing.slips[0].orders)).toEqual(references)
+  expect(referencesIn(packing.pick_list)).toEqual(references)
+  expect((await rowOf(seller, order)).listing_id).toBeNull()
+  expect(await idsOf(`orders?listing_id=${first}`)).toEqual([order])
+
+  await ship(seller, order, { tracking_code: '3SAB' })
+  for (const id of sale.orderIds) await act(app, id, 'receive')
+  await forgetRemoved(app.ctx)
+  expect(await idsOf(`orders?listing_id=${first}`)).toEqual([])
+  const left = await app.ctx
+    .db`select from removed_listings where listing_id = any(${[first, second]})`
+  expect(left).toHaveLength(0)
+})

@@ -23,7 +23,8 @@ export const orderRowRoutes =
         schema: {
           operationId: 'listAllOrders',
           summary: 'Find order rows',
-          description: 'Returns the order rows of all sellers, newest first.',
+          description:
+            'Returns the order rows of all sellers, newest first. `listing_id` also finds the open rows of a listing that was taken down, whose own `listing_id` is null.',
           tags: ['Orders'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
