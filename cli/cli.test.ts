@@ -1421,6 +1421,56 @@ describe('listings', () => {
       expect.stringMatching(new RegExp(`^${each(first)}${each(second)}2 of 2 failed\\.\\n$`)),
     ])
   })
+
+  it('reprice sends only the values that differ: a sale and a listing that is hidden before they are sent stay, also if it is continued later', async () => {
+    const shop = await openShop(app, PARCEL)
+    const item = cardItem({ price: 4, quantity: 3 })
+    const [sold, hidden, stocked] = await list(shop, item, item, item)
+    let isDown = true
+    const address = await startProxy((request, response) => {
+      if (!isDown || request.url !== '/tools/v1/listings/changes') return
+      response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '0' })
+      return response.end('{"error":{"type":"service_unavailable","message":"Later."}}')
+    })
+    const env = { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address }
+    const rows = [
+      `${sold},5,3,,active`,
+      `${hidden},5,3,,active`,
+      `${sold},4,,,`,
+      // The second row restores the stock from before the first one.
+      `${stocked},5,2,,active`,
+      `${stocked},5,3,,active`,
+      `${hidden},,3,-1,`,
+    ]
+    await writeFile(
+      file('only.csv'),
+      ['id,price,quantity,quantity_delta,status', ...rows].join('\n'),
+    )
+    const down = await run('listings reprice only.csv --yes', { env })
+    expect([down.code, down.stderr]).toEqual([1, expect.stringContaining('Later.')])
+    const shipping = [{ account_id: shop.accountId, option: PARCEL.code }]
+    await buy(app, [[sold!, 1]], { shipping })
+    await shop.patch(`/v1/listings/${hidden}`, { payload: { status: 'hidden' } })
+    isDown = false
+    const { code, stdout, stderr } = await run('listings reprice only.csv --yes', { env })
+    expect([code, stdout], stderr).toEqual([1, '5\t1\n'])
+    expect(stderr).toMatch(/row 7: [^\n]*quantity_delta/)
+    const { data } = (await shop.get('/v1/listings')).body
+    expect(data.toReversed()).toMatchObject([
+      { id: sold, price: 4, quantity: 2, status: 'active' },
+      { id: hidden, price: 5, quantity: 3, status: 'hidden' },
+      { id: stocked, price: 5, quantity: 3, status: 'active' },
+    ])
+  })
+
+  it('reprice counts the hidden listings that it would show again, before its question', async () => {
+    const [id, other] = await list(seller, cardItem(), cardItem())
+    await seller.patch(`/v1/listings/${id}`, { payload: { status: 'hidden' } })
+    const rows = [`${id},active`, `${id},active`, `${other},hidden`]
+    await writeFile(file('shown.csv'), ['id,status', ...rows].join('\n'))
+    const { stderr } = await run('listings reprice shown.csv')
+    expect(stderr).toMatch(/^1 listing would no longer be hidden\.\nChange 2 listings: /)
+  })
 })
 
 describe('orders', () => {

@@ -18,6 +18,8 @@ export type Journal = {
   key: string
   /** The rows to send. A continued run keeps them: other rows would belong to other keys. */
   rows: number[]
+  /** The columns to send of each of these rows; absent if it is all of them. */
+  columns?: string[][]
   /** Rows of `rows` that are finished, as whole batches. */
   done: number
   failed: Failure[]
@@ -74,7 +76,7 @@ export async function readJournal(
 export async function createJournal(
   file: string,
   name: string,
-  start: Pick<Journal, 'of' | 'rows' | 'failed'>,
+  start: Pick<Journal, 'of' | 'rows' | 'columns' | 'failed'>,
 ): Promise<Journal> {
   const journal = { ...start, key: randomUUID(), done: 0 }
   await writeFile(file, JSON.stringify(journal), { flag: 'wx', mode: 0o600 }).catch((error) => {

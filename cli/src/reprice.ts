@@ -35,7 +35,7 @@ const READERS: Record<string, (text: string, column: string) => Read> = {
   status: (text) => ({ value: text.toLowerCase() }),
 }
 
-const CHANGED = ['price', 'quantity', 'quantity_delta', 'status']
+const CHANGED = ['price', 'quantity', 'quantity_delta', 'status'] as const
 
 /** Columns of an export that change nothing, and those beyond the header, whose values fail their rows. */
 const KNOWN = new Set<string>([...FIELDS, 'name', NO_COLUMN])
@@ -67,14 +67,15 @@ export function repriceCommand(listings: Command): void {
       if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
       const { id } = await client.me()
       const file = `${path}.reprice`
-      const of = fingerprint(bytes, JSON.stringify([profile.url, id]))
+      // With the columns: a journal of a version that sends whole rows must not be continued.
+      const of = fingerprint(bytes, JSON.stringify([profile.url, id, CHANGED]))
       let journal = await readJournal(file, of, NAME)
       if (journal) {
         out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
       } else {
         const readable = all.filter(({ messages }) => messages.length === 0)
         const unreadable = all.filter(({ messages }) => messages.length > 0)
-        const { rows, listings, unknown } = await rowsThatChange(session, readable)
+        const { rows, columns, listings, shown, unknown } = await rowsThatChange(session, readable)
         const same = readable.length - rows.length
         if (same > 0) out.note(`${counted(same)} would change nothing.`)
         if (unknown > 0) {
@@ -87,31 +88,35 @@ export function repriceCommand(listings: Command): void {
           return warnings.length > 0 ? [[row, warnings]] : []
         })
         showRows(out, all, adapted, 'adapted rows')
+        if (shown > 0) out.note(`${plural(shown, 'listing')} would no longer be hidden.`)
         if (listings > 0 && !yes) await agree(`Change ${plural(listings, 'listing')}?`)
         const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
-        journal = await createJournal(file, NAME, { of, rows, failed })
+        journal = await createJournal(file, NAME, { of, rows, columns, failed })
       }
-      const sent = new Set(journal.rows)
+      const { columns = [] } = journal
+      const changes = new Map(
+        journal.rows.map((row, i) => [row, only(all[row]!.change, columns[i]!)]),
+      )
       const failed = await sendBatches(file, journal, {
         size: BATCH_SIZE,
-        itemOf: (row) => all[row]!.change,
+        itemOf: (row) => changes.get(row),
         send: async (rows, options) => {
-          const batch = rows.map((row) => all[row]!.change)
+          const batch = rows.map((row) => changes.get(row)!)
           const { results } = await client.tools.listings.changeMany(batch, options)
           return results.flatMap((result): Failure[] =>
             result.status === 'failed' ? [[rows[result.index]!, messagesOf(result.errors)]] : [],
           )
         },
         unknown: UNKNOWN,
-        progress: (done) => out.progress(`Changed ${done} of ${sent.size} listings`),
+        progress: (done) => out.progress(`Changed ${done} of ${changes.size} listings`),
       })
-      const refused = failed.filter(([row]) => sent.has(row))
+      const refused = failed.filter(([row]) => changes.has(row))
       endProgress()
       for (const [row, messages] of failed) {
         process.stderr.write(`row ${all[row]!.number}: ${printable(messages.join(' '))}\n`)
       }
       out.records(
-        [{ changed: sent.size - refused.length, failed: failed.length }],
+        [{ changed: changes.size - refused.length, failed: failed.length }],
         [
           ['CHANGED', ({ changed }) => changed],
           ['FAILED', ({ failed }) => failed],
@@ -121,15 +126,22 @@ export function repriceCommand(listings: Command): void {
     })
 }
 
+type Difference = {
+  /** Positions of the rows to send, and the columns to send of each. */
+  rows: number[]
+  columns: string[][]
+  /** Numbers of the listings that would change, of the hidden ones that would be shown, and of the rows without a listing. */
+  listings: number
+  shown: number
+  unknown: number
+}
+
 /**
- * The rows whose listings differ from them, by their positions, and the number of these listings. It reads the listings of
- * the rows one by one, or all pages of the shop if these are fewer requests. Rows without a listing, `unknown` of them, are
- * sent: the service says what is wrong with them.
+ * Compares the rows with their listings. It reads these listings one by one, or all pages of the shop if these are fewer
+ * requests. Values that are the same are not sent: until they arrive, a sale can lower the stock, and a member can hide the
+ * listing. Rows without a listing are sent: the service says what is wrong with them.
  */
-async function rowsThatChange(
-  { client, out }: Session,
-  changes: Row[],
-): Promise<{ rows: number[]; listings: number; unknown: number }> {
+async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise<Difference> {
   const { listings } = client.tools
   const options = { maxRetries: 5 }
   const found = new Map<string, OwnListing>()
@@ -153,23 +165,52 @@ async function rowsThatChange(
       out.progress(`Comparing with ${read} of ${meta.total} listings`)
     }
   }
-  const sent = new Set<OwnListing>()
+  const sent = new Map<OwnListing, Set<string>>()
+  const shown = new Set<OwnListing>()
+  const rows: number[] = []
+  const columns: string[][] = []
   let unknown = 0
-  const rows = changes.flatMap(({ row, change }) => {
+  for (const { row, change } of changes) {
     const { id, reference } = change
     const listing = found.get(id === undefined ? `reference ${reference}` : `id ${id}`)
-    // An earlier row may have changed what a later one restores.
-    if (listing && !sent.has(listing) && isSame(change, listing)) return []
-    if (listing) sent.add(listing)
-    else unknown += 1
-    return row
-  })
-  return { rows, listings: sent.size, unknown }
+    let names: string[] = CHANGED.filter((name) => name in change)
+    if (listing) {
+      const uncertain = sent.get(listing) ?? new Set()
+      names = differing(change, listing, uncertain)
+      if (names.length === 0) continue
+      sent.set(listing, uncertain)
+      if (listing.status === 'hidden' && change.status === 'active') shown.add(listing)
+    } else {
+      unknown += 1
+    }
+    rows.push(row)
+    columns.push(names)
+  }
+  return { rows, columns, listings: sent.size, shown: shown.size, unknown }
 }
 
-const isSame = ({ quantity_delta: delta = 0, ...change }: ListingChange, listing: OwnListing) =>
-  delta === 0 &&
-  Object.entries(change).every(([name, value]) => listing[name as keyof OwnListing] === value)
+/**
+ * The columns that differ from the listing.
+ *
+ * @param uncertain columns that earlier rows change, to which it adds: a later row may restore them
+ */
+function differing(change: ListingChange, listing: OwnListing, uncertain: Set<string>): string[] {
+  // Also in this row: the service refuses one that has both.
+  if (change.quantity_delta) uncertain.add('quantity')
+  const names = CHANGED.filter((name) => {
+    if (name === 'quantity_delta') return change[name]
+    return name in change && (uncertain.has(name) || change[name] !== listing[name])
+  })
+  for (const name of names) uncertain.add(name)
+  return names
+}
+
+/** A change of these columns only. */
+const only = ({ id, reference, ...change }: ListingChange, columns: string[]): ListingChange => ({
+  id,
+  reference,
+  ...Object.fromEntries(Object.entries(change).filter(([name]) => columns.includes(name))),
+})
 
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof NotFoundError)) throw error
@@ -182,7 +223,7 @@ function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
   if (!names.includes('id') && !names.includes('reference')) {
     throw new CommandError('The file needs a column "id" or "reference".', EXIT.usage)
   }
-  if (!names.some((name) => CHANGED.includes(name))) {
+  if (!CHANGED.some((name) => names.includes(name))) {
     throw new CommandError(
       `The file needs a column to change, ${CHANGED.join(', ')}: the columns are ${columns.join(', ')}.`,
       EXIT.usage,
