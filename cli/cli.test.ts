@@ -151,6 +151,19 @@ const SLEEP_AFTER_A_LOST_RESPONSE = `data:text/javascript,${encodeURIComponent(`
     })
 `)}`
 
+/** Refuses to create a directory that exists with the code that Windows has for the root of a drive. */
+const REFUSE_EXISTING_DIRECTORIES = `data:text/javascript,${encodeURIComponent(`
+  import fs from 'node:fs/promises'
+  import { syncBuiltinESMExports } from 'node:module'
+  const { mkdir } = fs
+  fs.mkdir = (...args) =>
+    mkdir(...args).catch((error) => {
+      if (error.code === 'EEXIST') error.code = 'EPERM'
+      throw error
+    })
+  syncBuiltinESMExports()
+`)}`
+
 /** Resolves when the member has allowed the login that runs. */
 let allowed: Promise<void>
 
@@ -1470,6 +1483,12 @@ describe('listings', () => {
     await writeFile(file('shown.csv'), ['id,status', ...rows].join('\n'))
     const { stderr } = await run('listings reprice shown.csv')
     expect(stderr).toMatch(/^1 listing would no longer be hidden\.\nChange 2 listings: /)
+  })
+
+  it('an import works in the root of a drive, which Windows refuses to create with another code than EEXIST', async () => {
+    const env = { NODE_OPTIONS: `--import ${REFUSE_EXISTING_DIRECTORIES}` }
+    await writeFile(file('drive.csv'), csvOf(2))
+    expect(await succeed('listings import drive.csv --yes', { env })).toBe('2\t2\t0\n')
   })
 })
 

@@ -6,9 +6,10 @@ export async function makeDirectory(directory: string, mode?: number): Promise<v
   try {
     await mkdir(directory, { mode })
   } catch (error) {
+    // Whatever the code is: Windows says EPERM for the root of a drive, and some network drives for every directory.
+    if ((await stat(directory).catch(() => undefined))?.isDirectory()) return
     const { code } = error as NodeJS.ErrnoException
     const parent = path.dirname(path.resolve(directory))
-    if (code === 'EEXIST' && (await stat(directory)).isDirectory()) return
     if (code !== 'ENOENT' || (await stat(parent).catch(() => undefined))) throw error
     await makeDirectory(parent, mode)
     await makeDirectory(directory, mode)
