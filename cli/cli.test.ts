@@ -1309,10 +1309,21 @@ describe('listings', () => {
     )
   })
 
-  it('an export that the service refuses leaves the former file', async () => {
+  it('an export that the service refuses, also after some pages, leaves the former file', async () => {
     await writeFile(file('former.csv'), 'former')
     const env = { CARDSTALL_KEY: 'svc_live_unknown' }
     expect((await run('listings export former.csv', { env })).code).toBe(3)
+    expect(await readFile(file('former.csv'), 'utf8')).toBe('former')
+
+    const shop = await app.seller()
+    await list(shop, ...items(101))
+    const address = await startProxy((request, response) => {
+      if (!/[?&]page=2(&|$)/.test(request.url!)) return
+      response.writeHead(401, { 'content-type': 'application/json' })
+      return response.end('{"error":{"type":"unauthenticated","message":"It is revoked."}}')
+    })
+    const revoked = { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address }
+    expect((await run('listings export former.csv', { env: revoked })).code).toBe(3)
     expect(await readFile(file('former.csv'), 'utf8')).toBe('former')
   })
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
+import { writeFile } from 'node:fs/promises'
 import type { Cardstall, OwnListing } from '@cardstall/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
@@ -129,13 +128,10 @@ export function listingCommands(program: Command): void {
         }
       }
       if (file !== undefined) {
-        const texts = lines()
-        // Before the file is opened, which empties it: the service may refuse the request.
-        const first = await texts.next()
-        await pipeline(async function* () {
-          yield first.value
-          yield* texts
-        }, createWriteStream(file))
+        const texts: string[] = []
+        for await (const text of lines()) texts.push(text)
+        // Only now, because it empties the file: the service may refuse any of the pages.
+        await writeFile(file, texts)
         out.json({ file, listings: exported })
         return out.note(`Wrote ${plural(exported, 'listing')} to ${file}.`)
       }
