@@ -103,10 +103,10 @@ export function errorOf(
     type === 'ambiguous_identifier'
       ? AmbiguousIdentifierError
       : (BY_STATUS[status] ?? (status >= 500 ? ServerError : CardstallError))
-  return new ErrorClass(message ?? `The service responded with status ${status}.`, {
-    ...details,
-    status,
-    type,
-    fields,
-  })
+  // A redirect: 3xx, or 0 in a browser, which hides its status.
+  const text =
+    status < 400
+      ? 'The service redirected the request: check `baseUrl`.'
+      : (message ?? `The service responded with status ${status}.`)
+  return new ErrorClass(text, { ...details, status, type, fields })
 }

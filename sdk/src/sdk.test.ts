@@ -502,13 +502,23 @@ describe('the client', () => {
 })
 
 describe('errors', () => {
-  it('an empty id and an invalid date are refused before a request, which would return a list or be repeated', async () => {
+  it('an empty id, an invalid date, and a value that JSON or a header cannot have are refused before a request, which would return a list or be repeated', async () => {
+    const { client, sent, events } = scripted([])
     for (const id of ['', '.', '..']) {
       await expect(client.cards.get(id)).rejects.toThrow(TypeError)
       await expect(client.tools.statements.csv(id)).rejects.toThrow(TypeError)
     }
     const updated_since = new Date('no date')
     await expect(client.listings.list({ updated_since })).rejects.toThrow(RangeError)
+    const period = { from: updated_since, to: new Date() }
+    await expect(client.tools.webhooks.resend(1, period)).rejects.toThrow(RangeError)
+    const bigint = { id: 5n as unknown as number, price: 4 }
+    await expect(client.tools.listings.changeMany([bigint])).rejects.toThrow(TypeError)
+    const named = { idempotencyKey: 'łódź' }
+    await expect(client.listings.create([card()], named)).rejects.toThrow(TypeError)
+    const { client: renamed } = scripted([], { headers: { 'x-shop': 'łódź' } })
+    await expect(renamed.me()).rejects.toThrow(TypeError)
+    expect([sent, events]).toEqual([[], []])
   })
 
   it('each error of the API has a class with its details, and none contains the key', async () => {

@@ -97,108 +97,93 @@ export function openTransport(options: ClientOptions): Transport {
     // An address without its last segment is that of a list; `.` and `..` are no segments.
     if (EMPTY_SEGMENT.test(path)) throw new TypeError('An id must not be empty, "." or "..".')
     const url = `${service}/${request.api ?? 'v1'}${path}${queryText(request.query)}`
+    const { accept = 'application/json', body, signal, idempotencyKey } = request
+    // Not in an attempt, where a mistake of the caller would count as a lost connection.
+    const init = {
+      method,
+      headers: new Headers({
+        accept,
+        ...options.headers,
+        authorization: `Bearer ${key}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      }),
+      body: jsonOf(body),
+      // A redirect would send the key to another address, or lose it.
+      redirect: 'manual' as const,
+    }
     const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
     const retry = request.retry ?? (/^(GET|HEAD|DELETE)$/.test(method) ? 'safe' : 'unsent')
     const firstAt = Date.now()
     let mayBeDone = false
     for (let attempt = 1; ; attempt++) {
       try {
-        return await attemptOnce<T>(method, path, url, request, attempt)
+        return await attemptOnce(attempt)
       } catch (error) {
         // The attempt whose response was lost has deleted it.
         if (mayBeDone && method === 'DELETE' && (error as CardstallError).status === 404) {
           return { body: undefined as T, headers: new Headers() }
         }
-        if (attempt > maxRetries || request.signal?.aborted || !mayRetry(error, retry)) throw error
+        if (attempt > maxRetries || signal?.aborted || !mayRetry(error, retry)) throw error
         mayBeDone ||= !mayRetry(error, 'unsent')
         const { retryAfter = backoffS(attempt) } = error as CardstallError
         if (retryAfter > MAX_RETRY_AFTER_S) throw error
-        await sleep(retryAfter * 1000, request.signal)
+        await sleep(retryAfter * 1000, signal)
         if (mayBeDone && request.retry && Date.now() - firstAt > MAX_REPEAT_MS) throw error
       }
     }
-  }
 
-  async function attemptOnce<T>(
-    method: string,
-    path: string,
-    url: string,
-    { body, accept = 'application/json', signal, timeoutMs, idempotencyKey }: Request,
-    attempt: number,
-  ): Promise<Received<T>> {
-    const startedAt = performance.now()
-    let received: Pick<RequestEvent, 'status' | 'requestId'> = {}
-    const report = (more: { error?: unknown } = {}) => {
-      const ms = Math.round(performance.now() - startedAt)
-      notify(options.onRequest, { method, path, attempt, ms, ...received, ...more })
-    }
-    const limit = new AbortController()
-    const cancel = () => limit.abort()
-    const timer = setTimeout(
-      cancel,
-      Math.min(timeoutMs ?? options.timeoutMs ?? 30_000, MAX_TIMEOUT_MS),
-    )
-    const ignoreAbort = onAbort(signal, cancel)
-    try {
-      const response = await send(url, {
-        method,
-        headers: {
-          accept,
-          ...options.headers,
-          authorization: `Bearer ${key}`,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-        },
-        // A redirect would send the key to another address, or lose it.
-        redirect: 'manual',
-        signal: limit.signal,
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      const { status, headers } = response
-      const requestId = headers.get('x-request-id') ?? undefined
-      received = { status, requestId }
-      const type = headers.get('content-type') ?? ''
-      const isStream = response.ok && accept === 'text/event-stream'
-      const content = isStream
-        ? response.body
-        : contentOf(new Uint8Array(await response.arrayBuffer()), type)
-      if (!response.ok) throw refusalOf(status, content, headers, requestId)
-      const isOfApi = content && type && accept.includes(type.split(';')[0]!)
-      if (!isOfApi && status !== 204 && method !== 'HEAD') {
-        throw new CardstallError('The response is not of the API: check `baseUrl`.', received)
+    async function attemptOnce(attempt: number): Promise<Received<T>> {
+      const startedAt = performance.now()
+      let received: Pick<RequestEvent, 'status' | 'requestId'> = {}
+      const report = (more: { error?: unknown } = {}) => {
+        const ms = Math.round(performance.now() - startedAt)
+        notify(options.onRequest, { method, path, attempt, ms, ...received, ...more })
       }
-      report()
-      return { body: content as T, headers }
-    } catch (error) {
-      const failure = failureOf(error)
-      report({ error: failure })
-      throw failure
-    } finally {
-      clearTimeout(timer)
-      ignoreAbort()
-    }
+      const limit = new AbortController()
+      const cancel = () => limit.abort()
+      const timer = setTimeout(
+        cancel,
+        Math.min(request.timeoutMs ?? options.timeoutMs ?? 30_000, MAX_TIMEOUT_MS),
+      )
+      const ignoreAbort = onAbort(signal, cancel)
+      try {
+        const response = await send(url, { ...init, signal: limit.signal })
+        const { status, headers } = response
+        const requestId = headers.get('x-request-id') ?? undefined
+        received = { status, requestId }
+        const type = headers.get('content-type') ?? ''
+        const isStream = response.ok && accept === 'text/event-stream'
+        const content = isStream
+          ? response.body
+          : contentOf(new Uint8Array(await response.arrayBuffer()), type)
+        if (!response.ok) {
+          throw errorOf(status, content, { requestId, retryAfter: retryAfterOf(headers) })
+        }
+        const isOfApi = content && type && accept.includes(type.split(';')[0]!)
+        if (!isOfApi && status !== 204 && method !== 'HEAD') {
+          throw new CardstallError('The response is not of the API: check `baseUrl`.', received)
+        }
+        report()
+        return { body: content as T, headers }
+      } catch (error) {
+        const failure = failureOf(error)
+        report({ error: failure })
+        throw failure
+      } finally {
+        clearTimeout(timer)
+        ignoreAbort()
+      }
 
-    function failureOf(error: unknown): unknown {
-      if (error instanceof CardstallError) return error
-      if (signal?.aborted) return signal.reason
-      return limit.signal.aborted
-        ? new TimeoutError('The service did not respond in time.', { cause: error })
-        : new ConnectionError(`The request failed: ${reasonOf(error)}.`, { cause: error })
+      function failureOf(error: unknown): unknown {
+        if (error instanceof CardstallError) return error
+        if (signal?.aborted) return signal.reason
+        return limit.signal.aborted
+          ? new TimeoutError('The service did not respond in time.', { cause: error })
+          : new ConnectionError(`The request failed: ${reasonOf(error)}.`, { cause: error })
+      }
     }
   }
-}
-
-function refusalOf(
-  status: number,
-  content: unknown,
-  headers: Headers,
-  requestId: string | undefined,
-): CardstallError {
-  // A redirect: 3xx, or 0 in a browser, which hides its status.
-  if (status < 400) {
-    return new CardstallError('The service redirected the request: check `baseUrl`.', { status })
-  }
-  return errorOf(status, content, { requestId, retryAfter: retryAfterOf(headers) })
 }
 
 /** Seconds of Retry-After, which may be a date: then by the clock of the service, if it is known. */
@@ -293,6 +278,13 @@ export function notify<T>(callback: ((event: T) => void) | undefined, event: T):
     })
   }
 }
+
+/** `JSON.stringify` writes null for an invalid date. */
+const jsonOf = (body: unknown) =>
+  JSON.stringify(body, function (this: Record<string, unknown>, name, value) {
+    const date = this[name]
+    return date instanceof Date ? date.toISOString() : value
+  }) as string | undefined
 
 const EMPTY_SEGMENT = /\/\.{0,2}(\/|$)/
 
