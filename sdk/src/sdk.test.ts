@@ -703,7 +703,10 @@ describe('retries', () => {
   })
 
   it('a repeated deletion of an unknown listing fails if no earlier attempt can have deleted it', async () => {
-    for (const failure of [refusal(429), refusedConnection()]) {
+    const refusedInFormerBun = Object.assign(new Error('Unable to connect.'), {
+      code: 'ConnectionRefused',
+    })
+    for (const failure of [refusal(429), refusedConnection(), refusedInFormerBun]) {
       const { client: flaky, sent } = scripted([failure])
       await expect(flaky.listings.delete(999_999)).rejects.toThrow(NotFoundError)
       expect(sent).toHaveLength(2)

@@ -66,7 +66,14 @@ export type Received<T> = { body: T; headers: Headers }
 export type Transport = <T>(method: string, path: string, request?: Request) => Promise<Received<T>>
 
 const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504])
-const UNSENT_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])
+const UNSENT_CODES = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  // Of Bun 1.2.
+  'ConnectionRefused',
+])
 const MIN_BACKOFF_S = 0.5
 const MAX_BACKOFF_S = 8
 /** A longer timer ends at once. */
