@@ -12,11 +12,14 @@ export const sessionCookieName = ({ publicUrl }: Pick<Config, 'publicUrl'>) =>
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Lax'
 const SESSION_SECONDS = SESSION_DAYS * 24 * 60 * 60
 
+/** The white space that may separate two cookies. Any other one belongs to the name, which then lacks the prefix. */
+const SEPARATION = /^[ \t]+/
+
 /** The session's secret in a request; undefined if it has none. The first cookie with the name counts. */
 export function sessionToken({ headers }: FastifyRequest, config: Config): string | undefined {
   const lead = `${sessionCookieName(config)}=`
   for (const part of headers.cookie?.split(';') ?? []) {
-    const pair = part.trimStart()
+    const pair = part.replace(SEPARATION, '')
     if (pair.startsWith(lead)) return pair.slice(lead.length)
   }
   return undefined

@@ -58,6 +58,17 @@ describe('the guard of the dashboard’s API', () => {
     expect(body.error.type).toBe('authentication_error')
   })
 
+  it('a cookie that other hosts of the domain may set is not the session’s: a white space precedes its name', async () => {
+    const { cookie } = await app.member()
+    // Browsers know the prefix `__Host-` only at the beginning of a name. Node decodes the byte A0 as a no-break space.
+    const planted = `\u00a0${cookie}`
+    expect((await withCookie(planted)).status).toBe(401)
+    const { status, body } = await withCookie(`${planted}; ${member.cookie}`)
+    expect(status).toBe(200)
+    expect(body.data.email).toBe(member.email)
+    expect((await withCookie(`a=1;\t ${member.cookie}`)).status).toBe(200)
+  })
+
   it('an API key and the operator token open nothing in the dashboard', async () => {
     const { get } = await app.seller()
     for (const read of [get, app.operator.get]) expect((await read(ME)).status).toBe(401)
