@@ -56,6 +56,14 @@ describe('a name that DNS knows', () => {
     expect(addresses.at(-1)).toBe(SIX)
   })
 
+  it('a lookup returns the first eight addresses of each family, so that a name with thousands costs no more', async () => {
+    const numbers = Array.from({ length: 250 }, (_, n) => n + 1)
+    const A = numbers.map((n) => `93.184.215.${n}`)
+    const AAAA = numbers.map((n) => `2606:2800:21f:cb07:6820:80da:af6b:${n.toString(16)}`)
+    server.names.set('many.example', { A, AAAA })
+    expect(await namesBy()('many.example')).toEqual([...A.slice(0, 8), ...AAAA.slice(0, 8)])
+  })
+
   it('a name with addresses of one family is found', async () => {
     server.names.set('four.example', { A: [FOUR] })
     server.names.set('six.example', { AAAA: [SIX] })

@@ -6,6 +6,8 @@ const QUERY_TIMEOUT_MS = 2_000
 const ATTEMPTS = 2
 /** Time limit of a whole lookup, whatever the number of servers: half of a delivery attempt's. */
 const LOOKUP_TIMEOUT_MS = 5_000
+/** Addresses per family: a name can have thousands, each of which is checked, and tried if the former ones fail. */
+const MAX_ADDRESSES = 8
 
 type Options = {
   /** DNS servers as `address:port`. Default: the system's servers. */
@@ -26,7 +28,7 @@ class DnsError extends Error {
 
 /**
  * Returns a resolver that reads `localhost` and the hosts file first, and then queries the DNS servers, without a cache
- * (§6.6.5). It returns every address, IPv4 first.
+ * (§6.6.5). It returns at most 8 addresses of each family, IPv4 first.
  *
  * It does not use `dns.lookup`, which blocks one of two threads of the process during each lookup: two names whose
  * servers never respond would block all others.
@@ -77,7 +79,7 @@ async function queryServers(
       // One address family is enough. An attacker who makes the other one fail to hide a private address gains nothing:
       // connections only go to the addresses returned here, and all of them are checked.
       const addresses = answers.flatMap((answer) =>
-        answer.status === 'fulfilled' ? answer.value : [],
+        answer.status === 'fulfilled' ? answer.value.slice(0, MAX_ADDRESSES) : [],
       )
       if (addresses.length > 0) return addresses
 

@@ -3,7 +3,7 @@ import { systemResolver } from './dns.ts'
 
 /** DNS and TCP for user-supplied URLs. Tests substitute a fake network. */
 export type Network = {
-  /** Every address of a name, IPv4 and IPv6. Rejects if there is none. */
+  /** The addresses of a name, IPv4 and IPv6. Rejects if there is none. */
   resolve(hostname: string): Promise<string[]>
   /** Opens a TCP connection to the first of these addresses that responds, and to no other. */
   dial(addresses: string[], port: number): Socket
