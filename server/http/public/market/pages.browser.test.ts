@@ -19,11 +19,14 @@ const LONG_NAME = 'The Extraordinarily Well-Stocked Card Shop of Littleroot Town
 describe.skipIf(!chromiumPath)('pages without scripts', () => {
   let app: BrowserApp
   beforeAll(async () => {
-    app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
-    const shop = await app.seller({ account: { shopName: LONG_NAME, slug: 'long' } })
+    const settings = { ...NO_LIMITS, BUY_URL: 'https://shop.example/add?l={listing}' }
+    app = await startBrowserApp({ template: 'fixture', settings })
+    const reviewed = { rating: 4.5, reviews: 1_234 }
+    const shop = await app.seller({ account: { shopName: LONG_NAME, slug: 'long', ...reviewed } })
     await list(shop, cardItem(), gradedItem(), productItem({ description: 'x'.repeat(200) }))
     // The card with the longest set name and number, and an amount that leaves it little room.
-    await list(shop, cardItem({ card: 'swsh9tg-TG10', price: 12_345.67 }))
+    const wide = { card: 'swsh9tg-TG10', condition: 'MP', price: 12_345.67 }
+    await list(shop, cardItem(wide))
     await app.seller({ account: { shopName: 'Empty', slug: 'empty' } })
   })
 
@@ -57,6 +60,22 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
       )
       expect(overflow, `${path} is wider than the window`).toBe(0)
       await expectAccessible(page)
+    }
+  })
+
+  it('pages with offers fit windows of every width, and are tables on wide ones', async () => {
+    const page = await app.open('/')
+    for (const path of ['/cards/swsh9tg-TG10', '/shops/long']) {
+      await page.goto(app.address + path)
+      for (const width of [320, 608, 700, 768, 820, 960, 1024, 1100, 1280, 1920]) {
+        await page.setViewportSize({ width, height: 900 })
+        const overflow = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        )
+        expect(overflow, `${path} at ${width} px`).toBe(0)
+        const hasHeaders = await page.locator('thead').isVisible()
+        if (width < 600 || width > 1200) expect([width, hasHeaders]).toEqual([width, width > 600])
+      }
     }
   })
 
