@@ -17,7 +17,7 @@ export const marketOperations = (): Operation[] => {
   }
   const narrowing = { ...filters, region: text }
   return [
-    page('/search', { q: text }),
+    page('/search', { q: text, kind: { enum: ['sets', 'products'] } }),
     page('/sets/{id}', narrowing),
     page('/cards/{id}', narrowing),
     page('/products/{slug}', filters),

@@ -143,6 +143,7 @@ export async function lowestPrices(
   kind: 'card' | 'product',
   ids: string[],
 ): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
   const column = kind === 'card' ? db`l.card_id` : db`l.product_slug`
   const rows = await db<{ id: string; cents: number }[]>`
     select wanted.id, lowest.cents

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp, type TestResponse } from '../../../test/app.ts'
-import { CARDS, SETS } from '../../../test/catalog-fixture.ts'
+import { CARDS, importRecords, SETS } from '../../../test/catalog-fixture.ts'
 import {
   advance,
   cardItem,
@@ -402,13 +402,45 @@ describe('the other pages', () => {
   })
 
   it('a search finds cards, sets and products, and says when there are none', async () => {
-    expect(readable(await open('/search?q=obsidian+flames'))).toMatch(/Sets.*Sealed products/)
+    expect(readable(await open('/search?q=obsidian+flames'))).toMatch(
+      /\d sets? .*\d sealed product/,
+    )
     expect(linksIn(await open('/search?q=charizard'))).toContain('./cards/sv3-125')
     expect(readable(await open('/search?q=xqzwv'))).toContain('Nothing matches “xqzwv”')
     expect((await open('/search')).headers.location).toBe('./')
     for (const q of ['%00', '%ED%A0%80', '%F0%9F%94%A5'.repeat(300), "a'--", '%25']) {
       expect((await open(`/search?q=${q}`)).status).toBeLessThan(500)
     }
+  })
+
+  it('a search leads to every set and sealed product that it finds, with their number and lowest prices', async () => {
+    const other = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const crates = Array.from({ length: 60 }, (_, i) => `crate-${i}`)
+    await importRecords(other.operator, [
+      ...crates.slice(0, 7).map((id) => ({ ...SETS[0], id, name: id, shortcut: null })),
+      ...crates.map((slug) => ({ type: 'product', slug, name: slug, category: 'other' })),
+    ])
+    await list(await other.seller(), productItem({ product: 'crate-3', price: 19.5 }))
+    const search = (parameters: string) => other.anyone.get(`/search${parameters}`)
+    const first = await search('?q=crate')
+    expect(readable(first)).toMatch(/ 7 sets .* All 7 sets 60 sealed products .* All 60 sealed /)
+    const tile = /<a class="tile" href="[^"]*products\/crate-3">.*?<\/a>/
+    expect(tile.exec(first.text)![0]).toContain('from €19.50')
+    for (const [kind, total] of [
+      ['sets', 7],
+      ['products', 60],
+    ] as const) {
+      const found: string[] = []
+      let parameters = linksIn(first).find((href) => href.endsWith(`kind=${kind}`))
+      while (parameters) {
+        const { text } = await search(parameters)
+        found.push(...[...text.matchAll(/\/crate-\d+"/g)].map(([link]) => link))
+        parameters = /href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&')
+      }
+      expect([kind, found.length, new Set(found).size]).toEqual([kind, total, total])
+    }
+    expect(readable(await search('?q=charizard&kind=products'))).toContain('Nothing matches')
+    expect(readable(await search('?q=charizard&kind=x'))).toMatch(/\d card/)
   })
 
   it('the sitemap lists every set, product, card and shop, and robots.txt names it', async () => {

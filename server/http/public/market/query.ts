@@ -8,6 +8,9 @@ export const PER_PAGE = 48
 const MAX_PAGE = 1_000
 const MAX_QUERY = 200
 
+/** Results of a search that have pages of their own. */
+const KINDS = ['sets', 'products'] as const
+
 /** The parameters of a page. Unknown values count as absent, because people follow old links. */
 export function marketQuery({ query }: Pick<FastifyRequest, 'query'>) {
   const read = (name: string) => (query as Query)[name]?.toWellFormed().trim() || undefined
@@ -18,6 +21,7 @@ export function marketQuery({ query }: Pick<FastifyRequest, 'query'>) {
   }
   return {
     q: read('q')?.slice(0, MAX_QUERY),
+    kind: KINDS.find((value) => value === read('kind')),
     /** Narrows an ambiguous identifier, as the language does. */
     region: read('region'),
     page: Number.isInteger(page) && page >= 1 ? Math.min(page, MAX_PAGE) : 1,

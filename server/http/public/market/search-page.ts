@@ -2,52 +2,75 @@ import type { FastifyPluginCallback } from 'fastify'
 import { browseCards, browseProducts, browseSets } from '../../../catalog/browse.ts'
 import { lowestPrices } from '../../../listings/market.ts'
 import type { Service } from '../../../service.ts'
-import { html } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { cardTile } from './item-pages.ts'
 import { sendMarketPage } from './layout.ts'
-import { count, grid, pageLinks } from './parts.ts'
+import { count, grid, pageLinks, parametersOf } from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf } from './query.ts'
 import { productTile, setList } from './set-pages.ts'
 
 /** Sets and products above the cards. */
 const MAX_OTHERS = 6
 
-/** `/search?q=`: sets, products and cards whose names match. */
+const NOUNS = { cards: 'card', sets: 'set', products: 'sealed product' }
+
+/** `/search?q=`: the cards whose names match, below the first sets and products. With `kind=sets` all of those. */
 export const searchPages =
   (ctx: Service): FastifyPluginCallback =>
   (app, _options, done) => {
     app.get('/search', async (request, reply) => {
       const root = rootOf(request)
-      const { q, page } = marketQuery(request)
+      const { q, kind, page } = marketQuery(request)
       if (q === undefined) return reply.redirect(`${root}/`, 302)
       const catalog = ctx.catalog.current
-      const cards = browseCards(catalog, { q })
-      const shown = pageOf(cards.length, page)
-      const onPage = cards.slice(shown.offset, shown.offset + PER_PAGE)
-      const isFirst = shown.page === 1
-      const sets = isFirst ? browseSets(catalog, { q }).slice(0, MAX_OTHERS) : []
-      const products = isFirst ? browseProducts(catalog, { q }).slice(0, MAX_OTHERS) : []
-      const prices = await lowestPrices(
+      const cards = kind === undefined ? browseCards(catalog, { q }) : []
+      const isFirst = pageOf(cards.length, page).page === 1
+      const sets = isFirst && kind !== 'products' ? browseSets(catalog, { q }) : []
+      const products = isFirst && kind !== 'sets' ? browseProducts(catalog, { q }) : []
+
+      const paged = kind ?? 'cards'
+      const shown = pageOf({ cards, sets, products }[paged].length, page)
+      const onPage = <T>(of: keyof typeof NOUNS, found: T[]) =>
+        of === paged
+          ? found.slice(shown.offset, shown.offset + PER_PAGE)
+          : found.slice(0, MAX_OTHERS)
+      const [shownCards, shownProducts] = [onPage('cards', cards), onPage('products', products)]
+      const cardPrices = await lowestPrices(
         ctx,
         'card',
-        onPage.map(({ id }) => id),
+        shownCards.map(({ id }) => id),
       )
+      const productPrices = await lowestPrices(
+        ctx,
+        'product',
+        shownProducts.map(({ slug }) => slug),
+      )
+
+      const section = (of: keyof typeof NOUNS, total: number, list: Html) => {
+        const counted = count(total, NOUNS[of])
+        const others =
+          of === paged
+            ? pageLinks({ q, kind }, shown)
+            : total > MAX_OTHERS &&
+              html`<p><a href="${parametersOf({ q, kind: of })}">All ${counted}</a></p>`
+        return (
+          total > 0 &&
+          html`<section><h2>${counted}</h2>${list}
+${others}</section>`
+        )
+      }
       const nothing = cards.length + sets.length + products.length === 0
       return sendMarketPage(request, reply, {
         title: `${q} · Cardstall`,
         description: `Cards, sets and products that match ${q}.`,
         query: q,
-        main: html`<h1>${nothing ? html`Nothing matches “${q}”` : html`Results for “${q}”`}</h1>
+        main: html`${kind && html`<p class="trail"><a href="${parametersOf({ q })}">All results</a></p>`}
+<h1>${nothing ? html`Nothing matches “${q}”` : html`Results for “${q}”`}</h1>
 ${nothing && html`<p class="empty">Check the spelling, or search for a name, a number (<em>charizard 4</em>) or a set.</p>`}
-${sets.length > 0 && html`<section><h2>Sets</h2>${setList(sets, root)}</section>`}
-${products.length > 0 && html`<section><h2>Sealed products</h2>${grid(products.map((product) => productTile(product, root)))}</section>`}
-${
-  cards.length > 0 &&
-  html`<section><h2>${count(cards.length, 'card')}</h2>
-${grid(onPage.map((card) => cardTile(card, root, { lowest: prices })))}
-${pageLinks({ q }, shown)}</section>`
-}`,
+${section('sets', sets.length, setList(onPage('sets', sets), root))}
+${section('products', products.length, grid(shownProducts.map((product) => productTile(product, root, productPrices))))}
+${section('cards', cards.length, grid(shownCards.map((card) => cardTile(card, root, { lowest: cardPrices }))))}`,
       })
     })
     done()
