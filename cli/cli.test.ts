@@ -530,7 +530,9 @@ describe('accounts and profiles', () => {
     const refused = await run(elsewhere, { env, input: seller.key })
     expect([refused.code, refused.stderr]).toEqual([
       2,
-      expect.stringMatching(/^The profile "second" is for [^\n]+ add --profile second to [^\n]+\n$/),
+      expect.stringMatching(
+        /^The profile "second" is for [^\n]+ add --profile second to [^\n]+\n$/,
+      ),
     ])
     expect((await run(`${elsewhere} --profile second`, { env, input: seller.key })).code).toBe(1)
     expect(await keys()).toEqual([seller.key, former])
