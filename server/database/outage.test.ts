@@ -37,7 +37,7 @@ const one = (db: Db) => db`select 1 as one`
 const works = async (db: Db) => (await one(db).catch(() => undefined))?.[0]?.one === 1
 const succeeds = async (begin: Transactions['begin']) => !(await failure(begin(one)))
 
-/** After several failures, the client's own pool waits for at least 10 s before it connects again. */
+/** Shorter than the 10 s after which the client's own pool would reconnect. */
 const RECOVERY_MS = 5_000
 
 /** Ends the outage and waits until `works`. The time that this machine needs for a connection does not count. */

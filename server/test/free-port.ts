@@ -2,10 +2,14 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the ports that embedded databases choose and that the system gives out: they would take some before their use. */
+/**
+ * Below the ports of embedded databases (20,000 and above) and of outgoing connections: both could take a port before the
+ * test uses it.
+ */
 const MIN_PORT = 15_000
-/** Each worker of Vitest has a range of its own; the first one is for other programs. */
+/** One range for each worker of Vitest (`maxWorkers`); the first is for programs that run without Vitest. */
 const RANGE = 1_000
+/** `maxWorkers` + 1. */
 const RANGES = 5
 
 const first = MIN_PORT + (Number(process.env.VITEST_POOL_ID ?? 0) % RANGES) * RANGE

@@ -50,7 +50,7 @@ export function hostileRequests(
 ): HostileRequest[] {
   const requests: HostileRequest[] = []
   for (const [template, item] of Object.entries<Document>(document.paths)) {
-    // A stream doesn't end. The operations of the caller's own key end it, or need an access token.
+    // A stream doesn't end. DELETE /key would revoke the key of all further requests, and POST /key needs an access token.
     if (template.endsWith('/stream') || template === '/key') continue
     for (const [method, operation] of Object.entries<Document>(item)) {
       const path = prefix + filledIn(template, method, records)

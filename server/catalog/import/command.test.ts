@@ -14,8 +14,8 @@ let folder: string
 let db: Sql
 let run: (...paths: string[]) => Promise<{ exitCode: number; out: string; err: string }>
 let terminal: boolean
-/** Milliseconds between two looks at the clock. */
-let msPerLook: number
+/** Milliseconds that pass between two readings of the clock. */
+let clockStepMs: number
 /** Interrupts the command when it prints this progress. */
 let interruptedAt: string | undefined
 
@@ -32,7 +32,7 @@ beforeAll(async () => {
   run = async (...paths) => {
     const output = { out: '', err: '' }
     let time = 0
-    const now = () => (time += msPerLook)
+    const now = () => (time += clockStepMs)
     const interrupt = new AbortController()
     const sources = await openSources(paths)
     const exitCode = await runImportCommand(ctx, sources, interrupt.signal, {
@@ -55,7 +55,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 beforeEach(async () => {
   terminal = false
-  msPerLook = 0
+  clockStepMs = 0
   interruptedAt = undefined
   await emptyCatalog(db)
 })
@@ -120,7 +120,7 @@ cards.ndjson: 1 created, 0 updated, 0 unchanged, 0 rejected in 0.0 s
   })
 
   it('catalog:import exits with 1 when it is interrupted between two paths, and names the skipped ones', async () => {
-    msPerLook = 10_000
+    clockStepMs = 10_000
     interruptedAt = '100%'
     const sets = await file('sets.ndjson', SET)
     const cards = await file('cards.ndjson', card(1))
@@ -146,14 +146,14 @@ cards.ndjson: skipped, because the import was interrupted
 
   it('catalog:import draws a progress bar on a terminal and removes it', async () => {
     terminal = true
-    msPerLook = 100
+    clockStepMs = 100
     const cards = Array.from({ length: 20_000 }, (_, number) => card(number))
     const { err } = await run(await file('many.ndjson', [SET, ...cards].join('\n')))
     expect(err).toMatch(/^(\r\x1b\[K\[#*\.*\] +\d+% {2}[\d,]+ lines)+\r\x1b\[K$/)
   })
 
   it('catalog:import prints occasional progress lines without a terminal', async () => {
-    msPerLook = 3_000
+    clockStepMs = 3_000
     const cards = Array.from({ length: 2_000 }, (_, number) => card(number))
     const { err } = await run(await file('many.ndjson', [SET, ...cards].join('\n')))
     expect(err.replaceAll(`${folder}/`, '')).toMatch(/^(many\.ndjson: \d+%, [\d,]+ lines\n)+$/)
