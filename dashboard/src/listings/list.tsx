@@ -56,14 +56,24 @@ export function ListingsList() {
         throw error
       })
       .finally(() => saves.current++)
+    const isOvertaken = saves.current > beginning + 1
+    // Another save may have a newer response, also of this row: the other values of this one may be older.
+    const saved = Object.entries(data).filter(([name]) => !isOvertaken || name in changes)
     client.setQueriesData<Paginated<Listing>>(
       lists,
-      (list) => list && { ...list, data: list.data.map((row) => (row.id === id ? data : row)) },
+      (list) =>
+        list && {
+          ...list,
+          data: list.data.map((row) =>
+            row.id === id ? { ...row, ...Object.fromEntries(saved) } : row,
+          ),
+        },
     )
-    // The response to a read, or to another save of the row, may be older than this one although it arrives later.
-    if (saves.current > beginning + 1 || client.isFetching(lists) > 0) {
+    // The response to a read may be older than this one although it arrives later.
+    if (isOvertaken || client.isFetching(lists) > 0) {
       await client.cancelQueries(lists)
-      void refresh()
+      // A search shows the rows of the former one until its first response: the field keeps what was typed.
+      await refresh()
     }
   }
 
