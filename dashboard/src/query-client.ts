@@ -27,16 +27,24 @@ export const queryClient = new QueryClient({
 })
 
 /**
+ * Reads again what is shown. A first read that is under way may be older than the write that the caller has made, and
+ * TanStack Query would not repeat it.
+ */
+export async function readAgain(queryKey: QueryKey = []): Promise<void> {
+  await queryClient.cancelQueries({ queryKey })
+  await queryClient.invalidateQueries({ queryKey })
+}
+
+/**
  * Waits for a write, then reads again what is shown. After an error it reads as well: a refusal often means that another
  * person has changed the record, and a write whose response was lost may have happened.
  */
 export async function readAfter<T>(write: Promise<T>, queryKey: QueryKey = []): Promise<T> {
-  const read = () => queryClient.invalidateQueries({ queryKey })
   const result = await write.catch((error) => {
     // The message must not wait for a connection that is lost.
-    void read()
+    void readAgain(queryKey)
     throw error
   })
-  await read()
+  await readAgain(queryKey)
   return result
 }

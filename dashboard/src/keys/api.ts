@@ -4,7 +4,7 @@ import type { ProgramRecord } from '../../../server/http/dashboard/programs.ts'
 import type { SessionRecord } from '../../../server/http/dashboard/sessions.ts'
 import type { Data } from '../api.ts'
 import { get, post, remove } from '../client.ts'
-import { queryClient, readAfter } from '../query-client.ts'
+import { readAfter, readAgain } from '../query-client.ts'
 import { notifyFailure } from '../ui/toast.tsx'
 
 export type { KeyRecord, NewKeyRecord, ProgramRecord, SessionRecord }
@@ -12,9 +12,6 @@ export type { KeyRecord, NewKeyRecord, ProgramRecord, SessionRecord }
 const KEYS = ['keys']
 const PROGRAMS = ['programs']
 const SESSIONS = ['sessions']
-const readKeys = () => queryClient.invalidateQueries({ queryKey: KEYS })
-const readPrograms = () => queryClient.invalidateQueries({ queryKey: PROGRAMS })
-const readSessions = () => queryClient.invalidateQueries({ queryKey: SESSIONS })
 
 export const useKeys = () =>
   useQuery({
@@ -27,11 +24,11 @@ export type KeyInput = { name: string | null; scopes: string[] }
 
 // Both read the keys again after an error too: if only the response was lost, the list shows it.
 export const createKey = (key: KeyInput, idempotencyKey: string) =>
-  post<NewKeyRecord>('keys', key, { idempotencyKey }).finally(() => void readKeys())
+  post<NewKeyRecord>('keys', key, { idempotencyKey }).finally(() => void readAgain(KEYS))
 
 export const rotateKey = ({ id }: KeyRecord, idempotencyKey: string) =>
   post<NewKeyRecord>(`keys/${id}/rotate`, undefined, { idempotencyKey }).finally(
-    () => void readKeys(),
+    () => void readAgain(KEYS),
   )
 
 export const revokeKey = ({ id }: KeyRecord) => readAfter(remove(`keys/${id}`), KEYS)
@@ -46,7 +43,7 @@ export const usePrograms = () =>
 export const useEndProgram = () =>
   useMutation({
     mutationFn: ({ id }: ProgramRecord) => remove(`programs/${id}`),
-    onSettled: readPrograms,
+    onSettled: () => readAgain(PROGRAMS),
     onError: notifyFailure,
   })
 
@@ -62,7 +59,7 @@ export const useSessions = () =>
 export const useEndSession = () =>
   useMutation({
     mutationFn: ({ id }: SessionRecord) => remove(`sessions/${id}`),
-    onSettled: readSessions,
+    onSettled: () => readAgain(SESSIONS),
     onError: notifyFailure,
   })
 

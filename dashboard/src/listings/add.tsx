@@ -1,4 +1,3 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import {
@@ -10,6 +9,7 @@ import {
   PRINTINGS,
 } from '../../../server/enums.ts'
 import { ApiError } from '../client.ts'
+import { readAgain } from '../query-client.ts'
 import { Button } from '../ui/button.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
@@ -109,7 +109,6 @@ function NewListing({
   details: string
   onBack: () => void
 }) {
-  const client = useQueryClient()
   const [, navigate] = useLocation()
   const [condition, setCondition] = useState('NM')
   const heading = useRef<HTMLHeadingElement>(null)
@@ -146,7 +145,7 @@ function NewListing({
       throw new ApiError(422, 'validation_error', 'The listing is not valid.', result.errors)
     }
     notify(`${item.name} was listed.`)
-    await client.invalidateQueries({ queryKey: ['listings'] })
+    await readAgain(['listings'])
     return () => navigate('/listings')
   }
 

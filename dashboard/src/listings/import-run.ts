@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { inBatches } from '../../../sdk/src/csv.ts'
-import { queryClient } from '../query-client.ts'
+import { readAgain } from '../query-client.ts'
 import { notify } from '../ui/toast.tsx'
 import { createListings, pause, UnknownOutcomeError, untilWritten } from './api.ts'
 import {
@@ -158,7 +158,7 @@ async function send(accountId: number): Promise<void> {
     const message = signal.aborted ? undefined : (error as Error).message
     update(id, { state: 'stopped', waitingS: 0, error: message })
   }
-  await queryClient.invalidateQueries({ queryKey: ['listings'] })
+  await readAgain(['listings'])
 }
 
 /** Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. */

@@ -1,8 +1,8 @@
-import { useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
+import { queryClient, readAgain } from '../query-client.ts'
 import { HolidayNotice } from '../shell/holiday-notice.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -27,9 +27,10 @@ const STATUSES = [
   { value: 'hidden', label: 'Hidden' },
 ]
 
+const LISTS = ['listings']
+
 /** The seller's listings: find them, change them in place, and change many at once. */
 export function ListingsList() {
-  const client = useQueryClient()
   const { filters, setFilters, isFiltered, clearFilters } = useFilters({
     q: '',
     status: '',
@@ -41,8 +42,7 @@ export function ListingsList() {
   const clearSelection = () => selection.onChange(new Set())
   const { opened, open, close } = useOpened()
 
-  const lists = { queryKey: ['listings'] }
-  const refresh = () => client.invalidateQueries(lists)
+  const refresh = () => readAgain(LISTS)
 
   /** Grows when a save begins or ends. */
   const saves = useRef(0)
@@ -59,8 +59,8 @@ export function ListingsList() {
     const isOvertaken = saves.current > beginning + 1
     // Another save may have a newer response, also of this row: the other values of this one may be older.
     const saved = Object.entries(data).filter(([name]) => !isOvertaken || name in changes)
-    client.setQueriesData<Paginated<Listing>>(
-      lists,
+    queryClient.setQueriesData<Paginated<Listing>>(
+      { queryKey: LISTS },
       (list) =>
         list && {
           ...list,
@@ -70,8 +70,7 @@ export function ListingsList() {
         },
     )
     // The response to a read may be older than this one although it arrives later.
-    if (isOvertaken || client.isFetching(lists) > 0) {
-      await client.cancelQueries(lists)
+    if (isOvertaken || queryClient.isFetching({ queryKey: LISTS }) > 0) {
       // A search shows the rows of the former one until its first response: the field keeps what was typed.
       await refresh()
     }

@@ -8,7 +8,7 @@ import type {
 } from '../../../server/http/dashboard/orders.ts'
 import type { Data, Paginated } from '../api.ts'
 import { ApiError, apiUrl, get, post } from '../client.ts'
-import { queryClient } from '../query-client.ts'
+import { readAgain } from '../query-client.ts'
 
 export type { Dispute, LabelOutcome, LabelResult, OwnSlice, SliceList }
 export type SliceLine = SliceList['data'][number]
@@ -19,7 +19,7 @@ export const isConflict = (error: unknown) => error instanceof ApiError && error
 /** Sends a write. If the state of the order forbids it, another tab or member has changed the order: reads it again. */
 const write = <T>(path: string, body?: object): Promise<T> =>
   post<T>(`orders/${path}`, body).catch(async (error) => {
-    if (isConflict(error)) await queryClient.invalidateQueries({ queryKey: ['orders'] })
+    if (isConflict(error)) await readAgain(['orders'])
     throw error
   })
 

@@ -1,5 +1,6 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { readAgain } from '../query-client.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
@@ -85,7 +86,6 @@ export const outcomeOf = ({ resolution, refund }: Dispute) => {
 
 /** The form for the answer to an open dispute. If another member has answered meanwhile, a typed text stays. */
 function AnswerForm({ dispute }: { dispute: Dispute }) {
-  const queryClient = useQueryClient()
   const [message, setMessage] = useState('')
   if (dispute.state !== 'open' && message === '') return null
   return (
@@ -96,9 +96,9 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
         const answer = { dispute_id: dispute.id, message, photo_urls: links }
         await answerDispute(dispute.order_id, answer)
         notify('Your answer was sent.')
-        await queryClient.invalidateQueries({ queryKey: ['orders'] })
+        await readAgain(['orders'])
         setMessage('')
-        await queryClient.invalidateQueries({ queryKey: ['overview'] })
+        await readAgain(['overview'])
       }}
       actions={(isSaving) => (
         <Button type="submit" look="primary" isPending={isSaving}>

@@ -1,7 +1,8 @@
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, Redirect } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
+import { readAgain } from '../query-client.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -142,13 +143,12 @@ export function OrderList() {
 function Slices({ list: { data, meta } }: { list: SliceList }) {
   const selection = useSelection(data.map(({ order_id }) => order_id))
   const [results, setResults] = useState<LabelResult[]>()
-  const queryClient = useQueryClient()
   const orders = data.map(({ order_id }) => order_id).filter((id) => selection.keys.has(id))
   const buy = useAction(async () => {
     try {
       setResults(await buyLabels(orders))
     } finally {
-      void queryClient.invalidateQueries({ queryKey: ['orders'] })
+      void readAgain(['orders'])
     }
   })
 

@@ -1,5 +1,6 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { queryClient, readAgain } from '../query-client.ts'
 import { ReviewPart } from '../reviews/review.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
@@ -46,11 +47,10 @@ const titleOf = (orders: number[]) =>
     : `Order ${orders[0]} and ${orders.length - 1} more`
 
 function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
-  const queryClient = useQueryClient()
   const [cancelled, setCancelled] = useState<OrderRow>()
   const changed = (after: OwnSlice) => {
     queryClient.setQueryData(['orders', order], after)
-    void queryClient.invalidateQueries({ queryKey: ['orders'] })
+    void readAgain(['orders'])
   }
   const { totals, shipping } = slice
   return (

@@ -1,6 +1,7 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
+import { readAgain } from '../query-client.ts'
 import { useMe } from '../shell/me.ts'
 import { Badge, type Tone } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
@@ -22,12 +23,9 @@ const STATES: Record<PayoutSetupRecord['state'] | 'unconfirmed', { label: string
 }
 
 /** Shows the new setup everywhere: the account's `payout_verified` follows it. */
-function useSetupChanged() {
-  const queryClient = useQueryClient()
-  return async () => {
-    await queryClient.invalidateQueries({ queryKey: ['payouts'] })
-    await queryClient.invalidateQueries({ queryKey: ['me'] })
-  }
+async function readSetupAgain(): Promise<void> {
+  await readAgain(['payouts'])
+  await readAgain(['me'])
 }
 
 export function SetupTab() {
@@ -54,7 +52,6 @@ function Confirmation({
   token: string
   bankAccount: PayoutSetupRecord['unconfirmed']
 }) {
-  const changed = useSetupChanged()
   const [, navigate] = useLocation()
   return (
     <Section title="Confirm your bank account" help="You have entered it within the last 24 hours.">
@@ -62,7 +59,7 @@ function Confirmation({
         label="Confirm your bank account"
         onSubmit={async () => {
           await confirmSetup(token)
-          await changed()
+          await readSetupAgain()
           notify('The bank account is confirmed.')
           return () => navigate('/payouts/setup', { replace: true })
         }}
@@ -157,7 +154,6 @@ function SetupForm({
   isChange: boolean
   onDone: () => void
 }) {
-  const changed = useSetupChanged()
   const me = useMe()
   const text = (data: FormData, name: string) => String(data.get(name) ?? '')
   return (
@@ -169,7 +165,7 @@ function SetupForm({
           iban: text(data, 'iban'),
           ...(isChange ? { password: text(data, 'password') } : {}),
         })
-        await changed()
+        await readSetupAgain()
         notify(me.data?.sandbox ? 'The bank account is verified.' : 'Check your e-mail.')
         onDone()
       }}

@@ -2,12 +2,10 @@ import type { Me } from '../../../server/http/dashboard/me.ts'
 import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
 import type { Data } from '../api.ts'
 import { get, patch, put } from '../client.ts'
-import { queryClient, readAfter } from '../query-client.ts'
+import { readAfter, readAgain } from '../query-client.ts'
 
 export type { ShippingOptionsRecord }
 export type ShippingOptionRecord = ShippingOptionsRecord[number]
-
-const readMe = () => queryClient.invalidateQueries({ queryKey: ['me'] })
 
 export const changeShop = (changes: ShopChanges) =>
   readAfter(patch('settings/shop', changes), ['me'])
@@ -20,7 +18,7 @@ export async function changeShippingOptions(
     const { account } = (await get<Data<Me>>('me', { isSave: true })).data
     await put('settings/shipping-options', { shipping_options: change(account.shipping_options) })
   } finally {
-    await readMe()
+    await readAgain(['me'])
   }
 }
 

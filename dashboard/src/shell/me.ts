@@ -4,7 +4,7 @@ import type { Data } from '../api.ts'
 import { get } from '../client.ts'
 import { session } from '../session.ts'
 
-/** Read once, and again after a change of the settings: queryClient.invalidateQueries({ queryKey: ['me'] }). */
+/** Read once, and again after a change of the settings: readAgain(['me']). */
 export const useMe = (staleTime = 60_000) =>
   useQuery({
     queryKey: ['me'],

@@ -6,7 +6,7 @@ import type {
 } from '../../../server/http/dashboard/webhooks.ts'
 import type { Data, Paginated } from '../api.ts'
 import { get, post, remove } from '../client.ts'
-import { queryClient, readAfter } from '../query-client.ts'
+import { readAfter, readAgain } from '../query-client.ts'
 
 export type { DeliveryRecord, EndpointRecord, SignatureRecord }
 
@@ -46,7 +46,6 @@ export const useDelivery = (id: string) =>
   })
 
 const WEBHOOKS = ['webhooks']
-const changed = () => queryClient.invalidateQueries({ queryKey: WEBHOOKS })
 
 export type EndpointInput = { url: string; events: string[] }
 
@@ -54,7 +53,7 @@ export type EndpointInput = { url: string; events: string[] }
 export const addEndpoint = (endpoint: EndpointInput, idempotencyKey: string): Promise<string> =>
   post<{ secret: string }>('webhooks', endpoint, { idempotencyKey })
     .then(({ secret }) => secret)
-    .finally(() => void changed())
+    .finally(() => void readAgain(WEBHOOKS))
 
 // These withdraw the notice of a disabled endpoint, so they read everything again.
 export const deleteEndpoint = (id: number) => readAfter(remove(`webhooks/${id}`))
@@ -65,7 +64,7 @@ export const enableEndpoint = (id: number) => readAfter(post(`webhooks/${id}/ena
 export const rotateSecret = (id: number, idempotencyKey: string): Promise<string> =>
   post<{ secret: string }>(`webhooks/${id}/rotate-secret`, undefined, { idempotencyKey })
     .then(({ secret }) => secret)
-    .finally(() => void changed())
+    .finally(() => void readAgain(WEBHOOKS))
 
 export async function sendTest(id: number, event: string): Promise<DeliveryRecord> {
   const sent = post<Data<DeliveryRecord>>(`webhooks/${id}/test`, { event })

@@ -133,6 +133,23 @@ describe.skipIf(!chromiumPath)(
       }
     })
 
+    it('a key that is created during the first read of the keys is in the list, although that response is older', async () => {
+      const page = await app.open('/dashboard', { member: await app.member() })
+      const read = await holdResponse(page, '**/dashboard/api/keys', { method: 'GET' })
+      await page.getByRole('link', { name: 'Keys' }).click()
+      await read.ready
+      await page.getByRole('link', { name: 'Create a key' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('textbox', { name: 'Name' }).fill('Till')
+      await dialog.getByText('Read the catalog').click()
+      await dialog.getByRole('button', { name: 'Create key' }).click()
+      await page.locator('.secret code').waitFor()
+      read.release()
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.getByRole('button', { name: 'Done' }).click()
+      await page.getByRole('button', { name: 'Actions for Till' }).waitFor()
+    })
+
     it('the dialog of a new key stays open while the key is created, and Back asks and doesn’t lose its secret', async () => {
       const member = await app.member()
       const page = await app.open('/dashboard/keys', { member })
