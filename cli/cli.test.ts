@@ -478,7 +478,8 @@ describe('accounts and profiles', () => {
     expect(await succeed('profiles', { env })).toBe(
       `first\t${url}/v1\t\nthird\t${url}/v1\tcurrent\n`,
     )
-    await succeed('logout', { env })
+    const { stderr } = await run('logout', { env })
+    expect(stderr).toMatch(/\nThe current profile is "first"\.\n$/)
     expect(await succeed('profiles', { env })).toBe(`first\t${url}/v1\tcurrent\n`)
   })
 
@@ -1718,7 +1719,11 @@ describe('the shop', () => {
       profile: 'default',
       url: `${url}/v1`,
     })
-    expect(await json('logout', { env })).toEqual({ profile: 'default', key_revoked: false })
+    expect(await json('logout', { env })).toEqual({
+      profile: 'default',
+      key_revoked: false,
+      current_profile: null,
+    })
   })
 
   it('a command that prints CSV refuses --json and --ndjson', async () => {

@@ -63,12 +63,13 @@ export async function saveProfile(name: string, profile: Profile): Promise<Profi
   return former
 }
 
-/** Deletes a profile. After the current one, the first of the others is current. */
-export async function deleteProfile(name: string): Promise<void> {
+/** Deletes a profile. After the current one, the first of the others is current. Returns the name of the current one. */
+export async function deleteProfile(name: string): Promise<string | undefined> {
   const { current: former, profiles } = await readProfiles()
   const { [name]: _, ...others } = profiles
   const current = former === name ? Object.keys(others)[0] : former
   await write({ ...(current === undefined ? {} : { current }), profiles: others })
+  return current
 }
 
 const write = (stored: Stored) => replaceFile(FILE, `${JSON.stringify(stored, null, 2)}\n`)

@@ -54,14 +54,15 @@ export function accountCommands(program: Command): void {
           EXIT.notSignedIn,
         )
       const isRevoked = stored.isOwn === true && (await revoke(stored))
-      await deleteProfile(name)
+      const next = await deleteProfile(name)
       const out = openOutput(options)
-      out.json({ profile: name, key_revoked: isRevoked })
+      out.json({ profile: name, key_revoked: isRevoked, current_profile: next ?? null })
       out.note(
         isRevoked
           ? `Profile "${name}" is deleted, and its key is revoked.`
           : `Profile "${name}" is deleted. Its key may still work: revoke it at ${keysPage(stored)}`,
       )
+      if (next !== undefined) out.note(`The current profile is "${next}".`)
     })
 
   program
