@@ -130,7 +130,7 @@ export function webhookCommands(program: Command): void {
     .description('attempt deliveries again, or all that an endpoint missed')
     .option('--endpoint <id>', 'endpoint whose failed and skipped deliveries are resent', count)
     .option('--from <time>', 'first second of the period')
-    .option('--to <time>', 'last second of the period')
+    .option('--to <time>', 'last second of the period; a date means its first second')
     .action(
       async (
         ids: number[],
