@@ -422,6 +422,7 @@ create table mails (
   slice_id bigint,
   erased boolean default false not null,
   secret text,
+  checkout_id bigint,
   constraint mails_pkey PRIMARY KEY (id),
   constraint mails_attempts_check CHECK (attempts >= 0),
   constraint mails_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),

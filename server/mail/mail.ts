@@ -10,10 +10,12 @@ export type NewMail = {
   secret?: string
   /** The slice that it is about. */
   sliceId?: number
+  /** The checkout that it is about, if it is about all of its slices. `sliceId` is the first of them then. */
+  checkoutId?: number
 }
 
 /** An e-mail in the outbox, whatever its status. */
-export type Mail = Omit<NewMail, 'secret' | 'sliceId'> & {
+export type Mail = Omit<NewMail, 'secret' | 'sliceId' | 'checkoutId'> & {
   id: number
   status: MailStatus
   /** The reason of the last failure. */

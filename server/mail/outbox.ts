@@ -31,15 +31,20 @@ export async function sendMails(
   const mails = all.filter(({ to }) => to !== '')
   if (mails.length === 0) return
   await db`
-    insert into mails (recipient, subject, text, secret, slice_id, created_at, next_attempt_at)
-    select recipient, subject, text, secret, slice_id, ${now()}::timestamptz, ${now()}::timestamptz
+    insert into mails (
+      recipient, subject, text, secret, slice_id, checkout_id, created_at, next_attempt_at
+    )
+    select
+      recipient, subject, text, secret, slice_id, checkout_id, ${now()}::timestamptz,
+      ${now()}::timestamptz
     from unnest(
       ${mails.map(({ to }) => to)}::text[],
       ${mails.map(({ subject }) => oneLine(subject))}::text[],
       ${mails.map(({ text }) => text)}::text[],
       ${mails.map(({ secret }) => secret ?? null)}::text[],
-      ${mails.map(({ sliceId }) => sliceId ?? null)}::bigint[]
-    ) with ordinality as mail (recipient, subject, text, secret, slice_id, index)
+      ${mails.map(({ sliceId }) => sliceId ?? null)}::bigint[],
+      ${mails.map(({ checkoutId }) => checkoutId ?? null)}::bigint[]
+    ) with ordinality as mail (recipient, subject, text, secret, slice_id, checkout_id, index)
     order by index
   `
   await signal('mail')
@@ -54,6 +59,7 @@ export const sendMail = (
 export type MailFilters = {
   /** The recipient's address, in any casing. */
   to?: string | undefined
+  /** Also those about its whole checkout. */
   sliceKey?: string | undefined
 }
 
@@ -75,7 +81,18 @@ export const listMails = (
       ${
         sliceKey === undefined
           ? db``
-          : db`and m.slice_id = (select id from slices where slice_key = ${sliceKey})`
+          : db`
+              and m.slice_id = any(array(
+                select slices.id
+                from slices wanted
+                join slices using (checkout_id)
+                where wanted.slice_key = ${sliceKey}
+              ))
+              and (
+                m.checkout_id is not null
+                or m.slice_id = (select id from slices where slice_key = ${sliceKey})
+              )
+            `
       }
     `
     return {

@@ -506,8 +506,8 @@ const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): Ne
       rows: linesOf(sale, rowsOf(slice)),
     })),
   ),
-  // An e-mail refers to one slice. Its checkout leads to the others.
   sliceId: rowsOf(sale.slices[0]!)[0]!.sliceId,
+  checkoutId: rowsOf(sale.slices[0]!)[0]!.checkoutId,
 })
 
 const linesOf = (sale: Sale, orders: NewOrder[]) =>

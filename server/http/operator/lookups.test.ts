@@ -328,3 +328,20 @@ it('open orders of listings that are taken down keep the seller’s references o
     .db`select from removed_listings where listing_id = any(${[first, second]})`
   expect(left).toHaveLength(0)
 })
+
+it('each slice of a checkout with several sellers shows the confirmation to the buyer, and no e-mail about another slice', async () => {
+  const sellers = [await openShop(app), await openShop(app)]
+  const listings = await Promise.all(sellers.map((seller) => list(seller, cardItem())))
+  const { slices } = await buy(
+    app,
+    listings.map(([id]) => [id!, 1]),
+  )
+  for (const { slice_key } of slices) {
+    const { data } = await get(`slices/${slice_key}`)
+    const subjects = data.mails.map(({ subject }: { subject: string }) => subject.split(':')[0])
+    expect(subjects.toSorted()).toEqual(['Order confirmed', 'Sold'])
+    const mails = await get(`mails?slice_key=${slice_key}`)
+    expect(mails.data).toEqual(data.mails)
+    expect(mails.meta.total).toBe(2)
+  }
+})

@@ -42,7 +42,9 @@ export const OperatorMailSchema = component(
         description: '`captured` in the sandbox or `logged` if there is no mail server',
       }),
       error: Nullable(Type.String(), { description: 'Reason of the last failure' }),
-      slice_key: Nullable(Type.String(), { description: 'The slice that it is about' }),
+      slice_key: Nullable(Type.String(), {
+        description: 'The slice that it is about; the first one, if it is about a whole checkout',
+      }),
       created_at: Timestamp(),
       sent_at: Nullable(Timestamp()),
     },
