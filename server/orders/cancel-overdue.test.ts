@@ -228,16 +228,25 @@ it('a cancellation that a verification prevented is announced again after the se
   expect(await status()).toBe('cancelled')
 })
 
-it('a label whose order is not marked as shipped for three days causes one e-mail', async () => {
+it('a label whose order is not marked as shipped for three days causes one e-mail, and none before it is ready', async () => {
   const shop = await openShop(app, LABEL)
   const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const [withheld] = (await sellEach(app, shop, cardItem())) as [number]
   await shop.post(`/v1/orders/${order}/label`)
+  const setCarrier = (payload: object) =>
+    app.operator.put('/operator/v1/sandbox/carrier', { payload })
+  await setCarrier({ label: 'action_required' })
+  await shop.post(`/v1/orders/${withheld}/label`)
   await runOnBoth()
-  expect(await subjectsTo(shop)).toHaveLength(1)
+  expect(await subjectsTo(shop)).toHaveLength(2)
   await advance(app.operator, 3 * DAY_S + 60)
   await runOnBoth()
   await runOnBoth()
-  expect((await subjectsTo(shop)).slice(1)).toEqual([`Have you shipped order ${order}?`])
+  expect((await subjectsTo(shop)).slice(2)).toEqual([`Have you shipped order ${order}?`])
+  await setCarrier({})
+  await shop.post(`/v1/orders/${withheld}/label`)
+  await runOnBoth()
+  expect((await subjectsTo(shop)).slice(3)).toEqual([`Have you shipped order ${withheld}?`])
 })
 
 it('the e-mail about a cancellation by the system claims no sale of a hidden listing', async () => {

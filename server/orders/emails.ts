@@ -329,7 +329,7 @@ export const labelUnusedEmail = (
   to: email,
   subject: `Have you shipped order ${orderId}?`,
   text: textFor(shopName, [
-    `You bought a label for the order of ${nameOf({ name: buyerName }, 'a buyer')} three days ago, but the order is not marked as shipped.`,
+    `You bought a label for the order of ${nameOf({ name: buyerName }, 'a buyer')} more than three days ago, but the order is not marked as shipped.`,
     `If the parcel is on its way, mark it as shipped: ${orderPage(ctx, orderId)}`,
   ]),
 })

@@ -11,8 +11,8 @@ const SETUP_AGAIN_MS = 7 * DAYS
 const BATCH = 200
 
 /**
- * Reminds sellers of orders that wait for them: without a verified payout setup, or with a label that was bought three
- * days ago. Several processes can run it at once, because each reminder is recorded under a lock.
+ * Reminds sellers of orders that wait for them: without a verified payout setup, or with a label that is ready and
+ * was bought three days ago. Several processes can run it at once, because each reminder is recorded under a lock.
  */
 export async function remindSellers(ctx: Context): Promise<void> {
   while ((await remindOfSetup(ctx)) === BATCH);
@@ -93,7 +93,7 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
               where account_id = a.id and status = 'pending' and created_at <= ${before}
             ) o
           )
-          and sh.state = 'bought'
+          and sh.status = 'ready'
           and sh.bought_at <= ${before}
           and sh.reminded_at is null
         order by sh.slice_id
