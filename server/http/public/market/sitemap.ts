@@ -19,7 +19,7 @@ export const sitemapIndex =
       const parts = Math.ceil(pathsOf(ctx.catalog.current).length / PER_PART)
       const names = [...Array.from({ length: parts }, (_, i) => `catalog-${i + 1}`), 'shops']
       const entries = names.map((name) => element('sitemap', `${prefix}/sitemaps/${name}.xml`))
-      return sendXml(reply, 'sitemapindex', entries)
+      return sendXml(reply, documentOf('sitemapindex', entries))
     })
     done()
   }
@@ -29,17 +29,32 @@ export const sitemapParts =
   (ctx: Service): FastifyPluginCallback =>
   (app, _options, done) => {
     const prefix = ctx.config.marketplaceUrl
+    const entriesOf = (paths: string[]) => paths.map((path) => element('url', prefix + path))
+    /** Kept as bytes, which all clients share: a client that doesn't read its response must not cost a copy. */
+    const made = new WeakMap<Catalog, Map<number, Buffer>>()
+    const catalogPart = (number: number): Buffer => {
+      const catalog = ctx.catalog.current
+      const parts = made.get(catalog) ?? new Map<number, Buffer>()
+      made.set(catalog, parts)
+      let part = parts.get(number)
+      if (!part) {
+        const first = (number - 1) * PER_PART
+        const paths = pathsOf(catalog).slice(first, first + PER_PART)
+        if (paths.length === 0) throw notFound('There is no such sitemap.')
+        part = Buffer.from(documentOf('urlset', entriesOf(paths)))
+        parts.set(number, part)
+      }
+      return part
+    }
     app.get<{ Params: { part: string } }>('/sitemaps/:part', async ({ params }, reply) => {
-      const { part } = params
-      const [, number] = /^catalog-([1-9]\d{0,3})\.xml$/.exec(part) ?? []
-      const first = (Number(number) - 1) * PER_PART
-      const paths =
-        part === 'shops.xml'
-          ? (await shopSlugs(ctx, MAX_SHOPS)).map((slug) => `/shops/${encodeURIComponent(slug)}`)
-          : pathsOf(ctx.catalog.current).slice(first, first + PER_PART)
-      if (paths.length === 0 && part !== 'shops.xml') throw notFound('There is no such sitemap.')
-      const entries = paths.map((path) => element('url', prefix + path))
-      return sendXml(reply, 'urlset', entries)
+      if (params.part === 'shops.xml') {
+        const slugs = await shopSlugs(ctx, MAX_SHOPS)
+        const paths = slugs.map((slug) => `/shops/${encodeURIComponent(slug)}`)
+        return sendXml(reply, documentOf('urlset', entriesOf(paths)))
+      }
+      const [, number] = /^catalog-([1-9]\d{0,3})\.xml$/.exec(params.part) ?? []
+      if (!number) throw notFound('There is no such sitemap.')
+      return sendXml(reply, catalogPart(Number(number)))
     })
     done()
   }
@@ -77,10 +92,8 @@ function pathsOf(catalog: Catalog): string[] {
 const element = (name: string, location: string) =>
   `<${name}><loc>${escapeHtml(location)}</loc></${name}>`
 
-const sendXml = (reply: Parameters<typeof sendAsset>[0], root: string, entries: string[]) =>
-  sendAsset(
-    reply,
-    `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${entries.join('\n')}\n</${root}>\n`,
-    'application/xml',
-    MAX_AGE_SECONDS,
-  )
+const documentOf = (root: string, entries: string[]) =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${entries.join('\n')}\n</${root}>\n`
+
+const sendXml = (reply: Parameters<typeof sendAsset>[0], xml: string | Buffer) =>
+  sendAsset(reply, xml, 'application/xml', MAX_AGE_SECONDS)
