@@ -136,6 +136,91 @@ describe('pipelined requests', () => {
   })
 })
 
+describe('responses that their clients do not read', () => {
+  /** More than the operating system takes. */
+  const BYTES = 24 * 1024 * 1024
+  const STALL_TIMEOUT_MS = 600
+  const STEPS = 32
+  const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+  const GET_LATE = GET.replace('/', '/late')
+
+  /** A server that responds with many bytes, on `/late` not before `admit` is called. */
+  async function largeServer(limits = { stallTimeoutMs: STALL_TIMEOUT_MS, maxUnsentBytes: 1e9 }) {
+    const { promise: admitted, resolve: admit } = Promise.withResolvers<void>()
+    const app = Fastify({ serverFactory: (handler) => createHttpServer(handler, 60_000, limits) })
+    const body = Buffer.alloc(BYTES, 'x')
+    app.get('/', async () => body)
+    app.get('/late', async () => {
+      await admitted
+      return body
+    })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    /** Connects a client that reads nothing. Resolves with the time at which the server closes the connection. */
+    const stall = async () => {
+      const accepted = once(app.server, 'connection')
+      const client = await connectClient(port)
+      client.socket.pause().write(GET)
+      const [socket] = (await accepted) as [Socket]
+      return { client, closed: new Promise((resolve) => socket.once('close', resolve)) }
+    }
+    return { app, admit, port, stall }
+  }
+
+  it('a connection is closed when its client has read nothing of a response for the stall timeout', async () => {
+    const { app, stall } = await largeServer()
+    const { client, closed } = await stall()
+    await closed
+    client.socket.resume()
+    await client.closed
+    expect(client.received.length).toBeLessThan(BYTES)
+    await closeServer(app)
+  })
+
+  it('a client that reads slowly gets the whole response', async () => {
+    const { app, port } = await largeServer()
+    const client = await connectClient(port)
+    client.socket.write(GET)
+    // In total longer than the stall timeout.
+    for (let step = 1; step <= STEPS; step++) {
+      client.socket.pause()
+      await sleep(STALL_TIMEOUT_MS / 12)
+      client.socket.resume()
+      while (client.received.length < (step / STEPS) * BYTES) await once(client.socket, 'data')
+    }
+    expect(client.errors).toEqual([])
+    client.socket.destroy()
+    await closeServer(app)
+  })
+
+  it('the time until a response is made does not count, also for the responses that wait behind it', async () => {
+    const { app, admit, port, stall } = await largeServer()
+    const client = await connectClient(port)
+    client.socket.write(GET_LATE + GET)
+    const { closed } = await stall()
+    await closed
+    admit()
+    await until('both have arrived', () => client.received.length > 2 * BYTES)
+    client.socket.destroy()
+    await closeServer(app)
+  })
+
+  it('above the limit of unsent bytes, the client that has read nothing for longest is disconnected', async () => {
+    const { app, stall } = await largeServer({
+      stallTimeoutMs: 10_000,
+      maxUnsentBytes: 1.5 * BYTES,
+    })
+    const first = await stall()
+    const second = await stall()
+    await first.closed
+    second.client.socket.resume()
+    await until('the second one has everything', () => second.client.received.length > BYTES)
+    second.client.socket.destroy()
+    first.client.socket.destroy()
+    await closeServer(app)
+  })
+})
+
 it('a client can send a refused body to its end, although the server had stopped reading it and its process pauses', async () => {
   const { promise: admitted, resolve: admit } = Promise.withResolvers<void>()
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<IncomingMessage>()

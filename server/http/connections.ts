@@ -7,6 +7,7 @@ import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import { realTime } from '../time/real-time.ts'
 import { unlessLate } from '../time/unless-late.ts'
 import { createServer, ServerResponse } from './node-http.ts'
+import { limitUnread, type ReaderLimits, type Sender } from './unread-responses.ts'
 
 /** Above the idle timeouts of common load balancers, so that they close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
@@ -20,6 +21,9 @@ const MAX_CONCURRENT_REQUESTS = 8
 
 /** Counts as bytes of unsent responses for each waiting request. It exceeds Node's limit, so Node stops reading. */
 const WEIGHT_OF_WAITING = 1024 * 1024
+
+/** Limits of responses that their clients don't read. */
+const READER_LIMITS: ReaderLimits = { stallTimeoutMs: 60_000, maxUnsentBytes: 128 * 1024 * 1024 }
 
 /** Node's default backlog: the connections that the operating system accepts in advance. */
 const BACKLOG = 511
@@ -60,7 +64,11 @@ export const currentConnection = (): Connection | undefined => current.getStore(
  * @param requestTimeoutMs real time for a client to send a complete request, from its first byte or from the connection;
  *   a slower request causes a `clientError`
  */
-export function createHttpServer(listener: RequestListener, requestTimeoutMs: number): Server {
+export function createHttpServer(
+  listener: RequestListener,
+  requestTimeoutMs: number,
+  readerLimits = READER_LIMITS,
+): Server {
   const open = new Set<TrackedConnection>()
   let ending = false
   let accepted = 0
@@ -94,6 +102,8 @@ export function createHttpServer(listener: RequestListener, requestTimeoutMs: nu
     current.run(connection, () => accept!.call(server, socket))
     if (ending) connection.windDown()
   })
+
+  limitUnread(server, open, readerLimits)
 
   // Node calls it when the server closes. An idle connection may still have bytes of a response to send.
   server.closeIdleConnections = () => {}
@@ -136,7 +146,7 @@ export async function closeServer(app: {
  * It also bounds the work that a client causes by pipelining: few of its requests are handled at a time, and no more are
  * read while others wait.
  */
-class TrackedConnection implements Connection {
+class TrackedConnection implements Connection, Sender {
   readonly #socket: Socket
   /** Responses that are not sent yet, in the order of their requests. */
   readonly #pending: TrackedResponse[] = []
@@ -165,6 +175,29 @@ class TrackedConnection implements Connection {
   /** Every response may be the last one. */
   get isEnding(): boolean {
     return this.#isEnding
+  }
+
+  get unsentBytes(): number {
+    let bytes = this.#socket.writableLength
+    // The first one includes the bytes of the socket.
+    for (let i = 1; i < this.#pending.length; i++) bytes += this.#pending[i]!.writableLength
+    return bytes
+  }
+
+  get isBlocked(): boolean {
+    return this.#socket.writableLength > 0
+  }
+
+  get takenBytes(): number {
+    // Node's own counts: its public ones show the progress of a large write only at its end.
+    const { _handle: handle } = this.#socket as unknown as {
+      _handle: { bytesWritten: number; writeQueueSize: number } | null
+    }
+    return handle ? handle.bytesWritten - handle.writeQueueSize : 0
+  }
+
+  reset(): void {
+    this.#socket.resetAndDestroy()
   }
 
   /**

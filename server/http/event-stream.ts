@@ -19,8 +19,6 @@ import type { Query } from './query.ts'
 /** The stream of an account's events, for the marketplace and for sellers. */
 
 const HEARTBEAT_MS = 15_000
-/** Real time after which a connection whose client reads nothing, not even heartbeats, is closed. */
-const STALL_TIMEOUT_MS = 60_000
 
 const EXAMPLE = `id: 7318-0
 
@@ -79,7 +77,6 @@ export async function openEventStream(
   const after = await positionOf(ctx, request)
   const gone = new AbortController()
   reply.raw.once('close', () => gone.abort())
-  reply.raw.setTimeout(STALL_TIMEOUT_MS, () => reply.raw.destroy())
   const ended = AbortSignal.any([closing, gone.signal])
   reply.headers({
     'content-type': 'text/event-stream',

@@ -19,8 +19,6 @@ import type { CatalogResponse } from './reads.ts'
 const MAX_CONCURRENT_READS = 4
 /** Above this total, further requests get 503. */
 const MAX_UNSENT_BYTES = 256 * 1024 * 1024
-/** Real time after which a connection whose client reads nothing is closed. */
-const STALL_TIMEOUT_MS = 60_000
 const NOTHING = { body: Buffer.alloc(0), tag: '' }
 
 /** Larger ones are sent by the ordinary path, which bounds the bytes that wait for slow clients. */
@@ -109,7 +107,6 @@ export function offersSender(
     // The client disconnected meanwhile: 'close' has fired and would never reduce `unsent`.
     if (reply.raw.destroyed) return sendJson(reply, NOTHING.body)
     unsent += body.length
-    reply.raw.setTimeout(STALL_TIMEOUT_MS, () => reply.raw.destroy())
     reply.raw.once('close', () => {
       unsent -= body.length
     })
