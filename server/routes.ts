@@ -4,6 +4,7 @@ import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { guardSellerRoutes } from './http/authenticate.ts'
 import { authenticateOperator, recheckOperator } from './http/authenticate-operator.ts'
 import { builtPages } from './http/dashboard/app.ts'
+import { showErrorsAsPages } from './http/dashboard/error-pages.ts'
 import { guardDashboard, recheckDashboard } from './http/dashboard/guard.ts'
 import { keysApi } from './http/dashboard/keys.ts'
 import { listingsApi } from './http/dashboard/listings.ts'
@@ -242,6 +243,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     async (dashboard) => {
       dashboard.addHook('onRequest', forbidCaching)
       dashboard.addHook('onRequest', guardDashboard(ctx))
+      showErrorsAsPages(dashboard, ctx.config)
       dashboard.addHook('onRoute', recheckAfterBody(recheckDashboard(ctx)))
       dashboard.addHook('onRoute', readKnownFields)
       dashboard.addHook('onRoute', auditWrites(service, memberActor))

@@ -92,7 +92,7 @@ export async function faultsOfResponse(
 ): Promise<string[]> {
   const { status, headers, body } = response
   const carrierFails = status === 502 && memory.carrierFailedAt >= beganAt
-  const isShown = isPage(request.target) && headers['content-type'] !== JSON_TYPE
+  const isShown = isPage(request.target, status) && headers['content-type'] !== JSON_TYPE
   const found =
     request.method === 'HEAD' || isShown ? faultsOfHead(response) : faultsOfAnyResponse(response)
   if (isShown) found.push(...faultsOfPage(request, response))

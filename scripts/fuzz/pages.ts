@@ -26,5 +26,6 @@ export const marketOperations = (): Operation[] => {
 }
 
 /** Whether a browser shows the response to this target: then errors are pages as well. */
-export const isPage = (target: string) =>
-  /^\/(oauth\/(authorize|step)|device|search|sets|cards|products|shops)\b/.test(target)
+export const isPage = (target: string, status: number) =>
+  /^\/(oauth\/(authorize|step)|device|search|sets|cards|products|shops)\b/.test(target) ||
+  (status >= 400 && target.startsWith('/dashboard/api/'))

@@ -10,6 +10,7 @@ import { notFound } from '../../errors.ts'
 import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
 import { type PolicyChanges, rootOf, sendPage } from '../page.ts'
+import { plainPage } from './plain-page.ts'
 
 /** The one style element of React Aria (touch behaviour), which it adds at run time. */
 const REACT_ARIA_STYLE = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
@@ -59,7 +60,7 @@ export function builtPages(
     async (request: FastifyRequest, reply: FastifyReply) => {
       const state = await stateNow()
       reply.header('cache-control', 'no-cache')
-      if (state !== 'ready') return sendUnavailable(reply, state, title)
+      if (state !== 'ready') return sendUnavailable(request, reply, state, title)
       const page = (await files())[name]
       return sendPage(
         reply,
@@ -103,24 +104,15 @@ export function builtPages(
   return { dashboard, console }
 }
 
-function sendUnavailable(reply: FastifyReply, state: Exclude<BuildState, 'ready'>, title: string) {
+function sendUnavailable(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  state: Exclude<BuildState, 'ready'>,
+  title: string,
+) {
   if (state === 'building') reply.header('refresh', REFRESH_S).header('retry-after', REFRESH_S)
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Cardstall</title>
-<link rel="icon" href="data:,">
-</head>
-<body>
-<h1>${title}</h1>
-<p>${SENTENCES[state]}</p>
-</body>
-</html>
-`
-  return sendPage(reply.code(503), page.text)
+  const page = plainPage(title, html`<p>${SENTENCES[state]}</p>`, rootOf(request))
+  return sendPage(reply.code(503), page)
 }
 
 const compress = promisify(gzip)

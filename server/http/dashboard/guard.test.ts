@@ -171,6 +171,34 @@ describe('the guard of the dashboard’s API', () => {
     expect((await get(ME, { headers })).body.data.account.shop_name).toBe('Misty’s Cards')
   })
 
+  it('an error in a tab that a link has opened is a page with a way back, and fetch gets the envelope', async () => {
+    const link = '/dashboard/api/orders/packing?orders=1%2C2&paper=a6'
+    const navigate = (path: string, { get } = app.anyone as Pick<SignedInClient, 'get'>) =>
+      get(path, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+    const linksIn = ({ text }: { text: string }) =>
+      [...text.matchAll(/<p><a href="([^"]+)"/g)].map(([, href]) => href)
+
+    const ended = await navigate(`${link}&account=7`)
+    expect([ended.status, ended.headers['content-type']]).toEqual([401, 'text/html; charset=utf-8'])
+    expect(ended.headers['cache-control']).toBe('no-store')
+    expect(linksIn(ended)).toEqual([`../../../signin?next=${encodeURIComponent(link)}`])
+
+    const other = await navigate(`${link}&account=0`, member)
+    expect([other.status, other.headers['content-type']]).toEqual([409, 'text/html; charset=utf-8'])
+    expect(linksIn(other)).toEqual(['../../../dashboard'])
+    expect(other.text).toContain('another shop')
+    // It names the account in its address.
+    expect(other.text).not.toContain('Reload')
+
+    const labels = await navigate('/dashboard/api/orders/labels.pdf?orders=x', member)
+    expect([labels.status, linksIn(labels)]).toEqual([422, ['../../../dashboard']])
+
+    for (const accept of ['*/*', 'application/json', '']) {
+      const { body } = await app.anyone.get(link, { headers: { accept } })
+      expect(body.error.type).toBe('authentication_error')
+    }
+  })
+
   it('an unknown path below the API is 404 in the envelope, signed in or not', async () => {
     for (const client of [member, app.anyone]) {
       const { status, body } = await client.get('/dashboard/api/nothing')

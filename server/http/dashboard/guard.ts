@@ -59,11 +59,9 @@ function pageAccount({ headers, query }: FastifyRequest): unknown {
 
 /** The header distinguishes it from other conflicts. */
 const otherShop = ({ accountId }: SignedInMember) =>
-  new ApiError(
-    'conflict',
-    'You have signed in to another shop in another tab. Reload this page to continue there.',
-    { headers: { 'x-account': String(accountId) } },
-  )
+  new ApiError('conflict', 'You have signed in to another shop in another tab.', {
+    headers: { 'x-account': String(accountId) },
+  })
 
 const signInFirst = () =>
   new ApiError('authentication_error', 'Sign in to continue.', {
