@@ -14,10 +14,10 @@ import { Button } from '../ui/button.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
 import { Form } from '../ui/form.tsx'
-import { plural } from '../ui/format.ts'
+import { formatNumber, plural } from '../ui/format.ts'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Empty, HiddenStatus, Loaded } from '../ui/states.tsx'
+import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import {
   attempt,
@@ -37,6 +37,8 @@ export default function AddListing() {
   const { q } = filters
   const query = useCatalog(q)
   const items = query.data?.data ?? []
+  const total = query.data?.total
+  const isCut = q !== '' && total !== undefined && total > items.length
   const item = items.find((found) => keyOf(found) === filters.item)
   return (
     <>
@@ -59,9 +61,9 @@ export default function AddListing() {
               onChange={(q) => setFilters({ q, item: '' }, { replace: true })}
             />
           </search>
-          <HiddenStatus>
-            {q !== '' && query.data && `${plural(items.length, 'item')} found`}
-          </HiddenStatus>
+          <p role="status" className={isCut ? 'help' : 'visually-hidden'}>
+            {q !== '' && foundOf(items.length, total)}
+          </p>
           {q !== '' && (
             <Loaded query={query}>
               {({ data, q: searched }) =>
@@ -96,6 +98,12 @@ export default function AddListing() {
     </>
   )
 }
+
+const foundOf = (shown: number, total: number | undefined) =>
+  total !== undefined &&
+  (total > shown
+    ? `The first ${shown} of ${formatNumber(total)} items. Add a number or a set to find others.`
+    : `${plural(total, 'item')} found`)
 
 const options = (values: readonly string[]) =>
   values.map((value) => ({ value, label: value.replaceAll('_', ' ') }))

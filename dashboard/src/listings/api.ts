@@ -5,6 +5,7 @@ import type {
   BulkEditRecord,
   CatalogItemRecord,
   CheckedItemRecord,
+  FoundItemsRecord,
   ListingRecord,
 } from '../../../server/http/dashboard/listings.ts'
 import type { Data, Paginated } from '../api.ts'
@@ -49,13 +50,19 @@ export const useListing = (id: string) =>
     gcTime: 0,
   })
 
-/** Items of the catalog, with the text that found them: the former one until the current one has been searched. */
+/**
+ * The first items of the catalog that a text finds, and how many it has. They have the text that found them: the former one
+ * until the current one has been searched.
+ */
 export const useCatalog = (q: string) =>
   useQuery({
     queryKey: ['catalog', q],
     queryFn: async ({ signal }) => {
-      const { data } = await get<Data<CatalogItem[]>>('listings/catalog', { query: { q }, signal })
-      return { data, q }
+      const { data, meta } = await get<FoundItemsRecord>('listings/catalog', {
+        query: { q },
+        signal,
+      })
+      return { data, total: meta.total, q }
     },
     enabled: q !== '',
     placeholderData: (before) => before,

@@ -13,6 +13,7 @@ import {
   startBrowserApp,
   tabTo,
 } from '../../test/browser.ts'
+import { importRecords } from '../../test/catalog-fixture.ts'
 import { advance, cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
 import { buy, cancel, openShop as openOrderShop } from '../../test/fixtures/orders.ts'
 
@@ -952,6 +953,19 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       [100, 1],
       [200, 1_000],
     ])
+  })
+
+  it('the search for an item to list says how many the catalog has if it shows only the first ones', async () => {
+    const records = Array.from({ length: 8 }, (_, i) => ({
+      ...{ type: 'product', slug: `crate-${i}`, name: `Crate ${i}`, category: 'other' },
+    }))
+    await importRecords(app.operator, records)
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings/new?q=crate', { member, width: 360 })
+    const status = page.getByRole('status').filter({ hasText: 'The first 6 of 8 items.' })
+    await status.waitFor()
+    expect(await page.getByRole('button', { name: /^Crate/ }).count()).toBe(6)
+    await expectAccessible(page)
   })
 
   it('a card is found in the catalog with its picture and listed', async () => {

@@ -53,6 +53,11 @@ const searchFields = {
   status: Type.Optional(OneOf(LISTING_STATUSES)),
 }
 
+const FoundItems = Type.Object(
+  { data: Type.Array(CatalogItem), meta: Type.Object({ total: Type.Integer() }) },
+  { description: 'The first cards and sealed products, and the number of all' },
+)
+
 const BulkEdit = Type.Object({
   /** The listings to edit, unless there is a `search`. */
   ids: Type.Optional(Type.Array(Id(), { minItems: 1, maxItems: MAX_EDITED })),
@@ -82,6 +87,7 @@ const PatchBody = Type.Object({
   quantity_delta: Type.Optional(Type.Integer()),
 })
 
+export type FoundItemsRecord = Static<typeof FoundItems>
 export type ListingRecord = Static<typeof DashboardListing>
 export type BulkEditBody = Static<typeof BulkEdit>
 export type BulkEditRecord = Static<typeof BulkEditResult>
@@ -130,11 +136,12 @@ export const listingsApi =
       {
         schema: {
           querystring: Type.Object({ q: Text({ minLength: 1, maxLength: 100 }) }),
-          response: { 200: Data(Type.Array(CatalogItem), 'Cards and sealed products') },
+          response: { 200: FoundItems },
         },
       },
       async ({ query: { q } }) => {
-        return { data: catalogItems(ctx.catalog.current, q, { cards: 24, products: 6 }) }
+        const { items, total } = catalogItems(ctx.catalog.current, q, { cards: 24, products: 6 })
+        return { data: items, meta: { total } }
       },
     )
 
@@ -271,18 +278,25 @@ export function dashboardListing(
   }
 }
 
-/** The first cards and products of the catalog that a text finds. */
+/** The first cards and products of the catalog that a text finds, and the number of all. */
 export function catalogItems(
   catalog: Catalog,
   q: string,
   max: { cards: number; products: number },
-): CatalogItemRecord[] {
-  const cards = browseCards(catalog, { q }).slice(0, max.cards)
-  const products = browseProducts(catalog, { q }).slice(0, max.products)
-  return [
-    ...cards.map(({ id }) => itemOf(catalog, { cardId: id, productSlug: null })!),
-    ...products.map(({ slug }) => itemOf(catalog, { cardId: null, productSlug: slug })!),
-  ]
+): { items: CatalogItemRecord[]; total: number } {
+  const cards = browseCards(catalog, { q })
+  const products = browseProducts(catalog, { q })
+  return {
+    items: [
+      ...cards
+        .slice(0, max.cards)
+        .map(({ id }) => itemOf(catalog, { cardId: id, productSlug: null })!),
+      ...products
+        .slice(0, max.products)
+        .map(({ slug }) => itemOf(catalog, { cardId: null, productSlug: slug })!),
+    ],
+    total: cards.length + products.length,
+  }
 }
 
 /** The listings that the search box finds: names of cards and products as in the catalog's search, and whole references. */

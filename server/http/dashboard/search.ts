@@ -54,7 +54,7 @@ export const searchApi =
           data: {
             orders: orders.map(sliceLineJson),
             listings,
-            items: catalogItems(catalog, q, { cards: 4, products: 2 }),
+            items: catalogItems(catalog, q, { cards: 4, products: 2 }).items,
           },
         }
       },
