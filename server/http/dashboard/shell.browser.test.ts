@@ -66,6 +66,18 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       .waitFor()
   })
 
+  it('browsers are asked to translate neither the dashboard nor the console: React could no longer change the texts that they replace', async () => {
+    const page = await app.open('/dashboard', { member: await app.member() })
+    for (const path of ['dashboard', 'console']) {
+      await page.goto(`${app.address}/${path}`)
+      expect([path, await page.evaluate('document.documentElement.translate')]).toEqual([
+        path,
+        false,
+      ])
+      expect(await page.locator('meta[name=google]').getAttribute('content')).toBe('notranslate')
+    }
+  })
+
   it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
     const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
     await page.waitForURL('**/signin?next=*')
