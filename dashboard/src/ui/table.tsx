@@ -36,7 +36,7 @@ export function useSelection(shown: readonly number[]): Selection {
 
 /**
  * A table. The server sorts and paginates; see Pagination. It is the browser's own table, because fields and buttons inside
- * are reached with Tab. On a phone each row is a block, with the headers as labels.
+ * are reached with Tab. On a phone each row is a block, with the headers as labels, below the checkbox for all rows.
  *
  * @param sort `price` or `-price`, bound to the address with useFilters
  */
@@ -79,7 +79,9 @@ export function Table<Row>({
                   isSelected={selected > 0 && selected === keys.length}
                   isIndeterminate={selected > 0 && selected < keys.length}
                   onChange={(isSelected) => select(keys, isSelected)}
-                />
+                >
+                  <span className="on-phone">Select all</span>
+                </Checkbox>
               </th>
             )}
             {columns.map((column) => (

@@ -287,6 +287,18 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     expect(pdf.headers()['content-type']).toBe('application/pdf')
   })
 
+  it('a phone selects all orders of a page at once', async () => {
+    const { member } = await shopWith(PARCEL, 'Ash Ketchum', 'Gary Oak')
+    const page = await app.open('/dashboard/orders', { member, width: 360, expects: NO_PICTURES })
+    await page.getByText('Select all', { exact: true }).click()
+    await page.getByText('2 orders selected').waitFor()
+    expect(await page.getByRole('checkbox', { name: /^Select all/ }).isChecked()).toBe(true)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
+    await expectAccessible(page)
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await page.getByText('Select all', { exact: true }).waitFor({ state: 'hidden' })
+  })
+
   it.each([
     ['ready', 'The label is ready.'],
     ['processing', /The carrier prepares the PDF/],
