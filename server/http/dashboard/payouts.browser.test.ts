@@ -189,6 +189,43 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await row('Deduction for another payout').getByText('€10.00').waitFor()
   })
 
+  it('the printed statement is a table that fits the paper, with the margins of every browser', async () => {
+    const { accountId } = await app.seller()
+    const [key] = await insertSlices(app.ctx.db, accountId, ['Misty'])
+    await app.ctx.db`
+      update slices set slice_key = ${'slc_'.padEnd(26, 'w')} where slice_key = ${key!}
+    `
+    await app.ctx.db`
+      insert into postings (
+        kind, account_id, slice_id, order_id, buyers_cents, commission_cents, shipping_cents,
+        payouts_cents, seller_cents, created_at
+      )
+      select kind, s.account_id, s.id, case when kind in ('sale', 'refund') then o.id end, buyers,
+        commission, 0, payouts, -buyers - commission - payouts, ${app.ctx.now()}
+      from slices s
+      join orders o on o.slice_id = s.id,
+      (values
+        ('sale', -123456789, 1234567, 0), ('shipping', -1234567, 0, 0), ('refund', 1234567, 0, 0),
+        ('payout', 0, 0, 12345678)
+      ) as posting (kind, buyers, commission, payouts)
+      where s.account_id = ${accountId}
+    `
+    const member = await app.member(accountId)
+    const page = await app.open('/dashboard/payouts/statements', { member })
+    const total = page.getByRole('row', { name: /^Total/ })
+    await total.waitFor()
+    await page.emulateMedia({ media: 'print' })
+    // A4 less the margins of Chromium, and those of Firefox.
+    for (const width of [718, 698]) {
+      await page.setViewportSize({ width, height: 1000 })
+      await page.getByRole('columnheader', { name: 'Payout' }).waitFor()
+      const frame = (await page.locator('.statement').boundingBox())!
+      const table = (await page.getByRole('table', { name: /^Statement of/ }).boundingBox())!
+      expect(table.width, `${width}`).toBeLessThanOrEqual(frame.width)
+      expect(table.x + table.width, `${width}`).toBeLessThanOrEqual(width)
+    }
+  })
+
   it('the statement of a past month without commission says that it has no fee invoice', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/payouts/statements?month=2020-01', { member })
