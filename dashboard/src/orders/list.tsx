@@ -186,15 +186,27 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
 function Positions({ meta: { newer, older } }: Pick<SliceList, 'meta'>) {
   const addressWith = useAddressWith()
   if (newer === null && older === null) return null
+  // As for PageLink, because these links are below the rows as well.
+  const toTop = () => scrollTo(0, 0)
   return (
     <nav className="positions" aria-label="Pages">
       {newer && (
-        <ButtonLink href={addressWith({ before: newer, after: null })} size="small" icon="left">
+        <ButtonLink
+          href={addressWith({ before: newer, after: null })}
+          size="small"
+          icon="left"
+          onClick={toTop}
+        >
           Newer
         </ButtonLink>
       )}
       {older && (
-        <ButtonLink href={addressWith({ after: older, before: null })} size="small" icon="right">
+        <ButtonLink
+          href={addressWith({ after: older, before: null })}
+          size="small"
+          icon="right"
+          onClick={toTop}
+        >
           Older
         </ButtonLink>
       )}

@@ -67,14 +67,16 @@ export const ButtonLink = ({
   look = 'secondary',
   size,
   icon,
+  onClick,
 }: {
   href: string
   children: ReactNode
   look?: ButtonLook
   size?: 'small'
   icon?: IconName
+  onClick?: () => void
 }) => (
-  <Link href={href} className={classes('button', look, size)}>
+  <Link href={href} className={classes('button', look, size)} onClick={onClick}>
     {icon && <Icon name={icon} />}
     <span>{children}</span>
   </Link>

@@ -174,7 +174,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
   it('Older and Newer lead through the orders of a filter, and a page that has become empty to the first', async () => {
     const { shop, member } = await shopWith(PARCEL)
     for (let order = 0; order <= PAGE_SIZE; order++) await insertSlice(app.ctx.db, shop.accountId)
-    const page = await app.open('/dashboard/orders?status=pending', { member })
+    const page = await app.open('/dashboard/orders?status=pending', { member, width: 360 })
     const rows = page.getByRole('table', { name: 'Orders' }).getByRole('rowheader')
     await rows.nth(PAGE_SIZE - 1).waitFor()
     await page.getByRole('link', { name: 'Older' }).click()
@@ -184,7 +184,10 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('link', { name: 'Newer' }).click()
     await page.waitForURL('**/dashboard/orders?status=pending&before=*')
     await rows.nth(PAGE_SIZE - 1).waitFor()
+    // The links are below the rows, and the page that they lead to is shown from its beginning.
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)')
     await page.getByRole('link', { name: 'Older' }).click()
+    expect(await page.evaluate('scrollY')).toBe(0)
     await page.waitForURL('**/dashboard/orders?status=pending&after=*')
     await rows.nth(PAGE_SIZE - 1).waitFor({ state: 'detached' })
     const address = await rows.getByRole('link').getAttribute('href')
