@@ -199,6 +199,20 @@ describe('the guard of the dashboard’s API', () => {
     }
   })
 
+  it('a shop that buyers do not see has no link to its page', async () => {
+    const shop = await app.member()
+    const linked = async () => (await shop.get(ME)).body.data.shop_url !== null
+    const onHoliday = (on: boolean) =>
+      shop.put('/dashboard/api/settings/holiday', { payload: { on } })
+    expect(await linked()).toBe(true)
+    await onHoliday(true)
+    expect(await linked()).toBe(false)
+    await onHoliday(false)
+    expect(await linked()).toBe(true)
+    await changeAccount(app.ctx, shop.accountId, { apiAccess: 'suspended' })
+    expect(await linked()).toBe(false)
+  })
+
   it('an unknown path below the API is 404 in the envelope, signed in or not', async () => {
     for (const client of [member, app.anyone]) {
       const { status, body } = await client.get('/dashboard/api/nothing')

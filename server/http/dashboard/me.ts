@@ -14,7 +14,8 @@ const MeSchema = Type.Object({
   ]),
   sandbox: Type.Boolean(),
   shop_url: Nullable(Type.String(), {
-    description: 'The public page of the shop; null if no site has such pages',
+    description:
+      'The public page of the shop; null while buyers don’t see the shop, and if no site has such pages',
   }),
   now: Timestamp({ description: 'The service’s time, which the sandbox can move' }),
 })
@@ -33,13 +34,14 @@ export const meApi =
         const account = await getAccount(ctx, member.accountId)
         const { email } = member
         const { timeZone: time_zone, onHoliday: on_holiday } = account
+        const isShown = account.apiAccess !== 'suspended' && !on_holiday
         const shop = { ...accountJson(account), time_zone, on_holiday }
         return {
           data: {
             email,
             account: shop,
             sandbox,
-            shop_url: hasMarketplace ? `${marketplaceUrl}/shops/${account.slug}` : null,
+            shop_url: hasMarketplace && isShown ? `${marketplaceUrl}/shops/${account.slug}` : null,
             now: timestamp(ctx.now()),
           },
         }
