@@ -57,6 +57,7 @@ export default function AddListing() {
           <search className="filters">
             <SearchFilter
               label="Name, number or set: charizard 4"
+              maxLength={100}
               value={q}
               onChange={(q) => setFilters({ q, item: '' }, { replace: true })}
             />

@@ -182,6 +182,7 @@ export function ListingsList() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <SearchFilter
           label="Card, product or reference"
+          maxLength={100}
           value={q}
           onChange={(q) => setFilters({ q }, { replace: true })}
         />

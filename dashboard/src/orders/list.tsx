@@ -112,6 +112,7 @@ export function OrderList() {
         <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
         <SearchFilter
           label="Buyer’s name"
+          maxLength={200}
           value={filters.buyer}
           onChange={(buyer) => setFilters({ buyer }, { replace: true })}
         />

@@ -91,12 +91,15 @@ export function SearchFilter({
   value,
   onChange,
   isNumber,
+  maxLength = 254,
 }: {
   label: string
   value: string
   onChange: (value: string) => void
   /** Takes digits alone. */
   isNumber?: boolean
+  /** As in the API. The default is that of the operator API. */
+  maxLength?: number
 }) {
   const [text, setText] = useState(value)
   const timer = useRef<number>(undefined)
@@ -124,6 +127,7 @@ export function SearchFilter({
         className="input"
         inputMode={isNumber ? 'numeric' : undefined}
         placeholder={label}
+        maxLength={maxLength}
         value={text}
         onChange={({ target }) => {
           const typed = isNumber ? target.value.replace(/\D/g, '') : target.value

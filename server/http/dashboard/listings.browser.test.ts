@@ -968,6 +968,23 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     await expectAccessible(page)
   })
 
+  it('a search text is no longer than the service accepts', async () => {
+    const { member } = await openShop()
+    const page = await app.open('/dashboard/listings', { member })
+    for (const [path, max] of [
+      ['listings', 100],
+      ['listings/new', 100],
+      ['orders', 200],
+    ] as const) {
+      await page.goto(`${app.address}/dashboard/${path}`)
+      const search = page.getByRole('searchbox')
+      await search.focus()
+      await page.keyboard.insertText('x'.repeat(300))
+      await page.getByText(/no (order|listing) matches|nothing matches/i).waitFor()
+      expect((await search.inputValue()).length).toBe(max)
+    }
+  })
+
   it('a card is found in the catalog with its picture and listed', async () => {
     const { seller, member } = await openShop()
     const page = await app.open('/dashboard/listings/new', { member })
