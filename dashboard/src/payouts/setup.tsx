@@ -85,11 +85,12 @@ const factsOf = (bankAccount: BankAccount) => [
 ]
 
 function Setup({ setup }: { setup: PayoutSetupRecord }) {
-  const [isChanging, setIsChanging] = useState(false)
   const isKnown = setup.submitted_at !== null
   const isUnconfirmed = setup.unconfirmed_until !== null
   // Another submission would end the link of the one before.
   const isEntered = isKnown || isUnconfirmed
+  // The form of the first account stays open, with its input, when another member enters one meanwhile.
+  const [isChanging, setIsChanging] = useState(!isEntered)
   const state = STATES[setup.state === 'missing' && isUnconfirmed ? 'unconfirmed' : setup.state]
   return (
     <>
