@@ -259,6 +259,8 @@ describe('a card’s page', () => {
     expect(seen.map((row) => row.split('€')[1])).toEqual(
       Array.from({ length: 100 }, (_, i) => `${1 + i}.00`),
     )
+    const { text } = await open('/shops/kanto?condition=NM&page=2')
+    expect(text).toContain(`rel="canonical" href="${PUBLIC_URL}/shops/kanto?page=2"`)
   })
 
   it('pages show the cheapest 10,000 offers of an item, and lists the lowest price of the cheapest 1,000', async () => {
@@ -354,7 +356,9 @@ describe('the other pages', () => {
     expect(readable(page)).toContain('★ 4.3 (8 reviews)')
     expect(offersIn(page).map((row) => row.split('€')[1])).toEqual(['3.00', '2.00', '1.00'])
     expect(offersIn(await open('/shops/johto?condition=MP'))).toHaveLength(1)
-    expect(offersIn(await open('/shops/johto?page=2'))).toEqual([])
+    const second = await open('/shops/johto?page=2')
+    expect(offersIn(second)).toEqual([])
+    expect(second.text).toContain(`rel="canonical" href="${PUBLIC_URL}/shops/johto"`)
     expect(readable(await open('/shops/johto?condition=DMG'))).toContain('no such offers now')
     await app.seller({ account: { slug: 'empty' } })
     expect(readable(await open('/shops/empty'))).toContain('This shop has no offers now.')

@@ -9,8 +9,8 @@ import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { sendMarketPage } from './layout.ts'
 import { filterForm, offersTable, ratingOf } from './offers-table.ts'
-import { pageLinks, withEdition } from './parts.ts'
-import { marketQuery, PER_PAGE } from './query.ts'
+import { pageLinks, parametersOf, withEdition } from './parts.ts'
+import { marketQuery, PER_PAGE, pageParameter } from './query.ts'
 
 const SHOWN_REVIEWS = 10
 
@@ -31,7 +31,7 @@ export const shopPages =
       return sendMarketPage(request, reply, {
         title: `${shop.shopName} · Cardstall`,
         description: `Cards and sealed products from ${shop.shopName}.`,
-        canonical: `${ctx.config.marketplaceUrl}/shops/${encodeURIComponent(shop.slug)}`,
+        canonical: `${ctx.config.marketplaceUrl}/shops/${encodeURIComponent(shop.slug)}${parametersOf({ page: rows.length > 0 ? pageParameter(page) : undefined })}`,
         main: html`<h1>${shop.shopName}</h1>
 <p><span class="tier">${shop.sellerTier}</span> seller${ratingOf(shop) ?? html` <span class="rating">no reviews yet</span>`}</p>
 ${filterForm(filters)}
