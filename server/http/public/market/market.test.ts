@@ -331,6 +331,12 @@ describe('a card’s page', () => {
       body.data.listings.map(({ price }: { price: number }) => price),
     )
     expect(text).toContain(`<link rel="canonical" href="${body.data.url}">`)
+    // A product without offers is invalid data.
+    for (const path of ['/cards/np-2', '/products/poke-ball-tin']) {
+      const without = await open(path)
+      expect([path, without.status]).toEqual([path, 200])
+      expect(without.text).not.toContain('ld+json')
+    }
   })
 
   it('a page is revalidated by its ETag, which changes with an offer', async () => {

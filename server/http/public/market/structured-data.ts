@@ -10,24 +10,25 @@ const CONTEXT = 'https://schema.org'
 
 type Item = { name: string; image: string | null; category: string; url: string }
 
-/** A Product with its offers on this page. */
-export const productData = (item: Item, offers: ShownOffers, config: Config) => ({
-  '@context': CONTEXT,
-  '@type': 'Product',
-  name: item.name,
-  category: item.category,
-  url: item.url,
-  ...(item.image && { image: item.image }),
-  ...(offers.lowestCents !== null && {
-    offers: {
-      '@type': 'AggregateOffer',
-      priceCurrency: 'EUR',
-      lowPrice: eurosFromCents(offers.lowestCents),
-      offerCount: offers.total,
-      offers: offers.rows.map((offer) => offerData(offer, item.url, config)),
-    },
-  }),
-})
+/** A Product with its offers on this page; undefined without offers: search engines report such a Product as invalid. */
+export const productData = (item: Item, offers: ShownOffers, config: Config) =>
+  offers.lowestCents === null
+    ? undefined
+    : {
+        '@context': CONTEXT,
+        '@type': 'Product',
+        name: item.name,
+        category: item.category,
+        url: item.url,
+        ...(item.image && { image: item.image }),
+        offers: {
+          '@type': 'AggregateOffer',
+          priceCurrency: 'EUR',
+          lowPrice: eurosFromCents(offers.lowestCents),
+          offerCount: offers.total,
+          offers: offers.rows.map((offer) => offerData(offer, item.url, config)),
+        },
+      }
 
 const offerData = (offer: MarketOffer, url: string, { marketplaceUrl }: Config) => ({
   '@type': 'Offer',
