@@ -30,18 +30,22 @@ export function DeliveriesTab() {
     page: '',
   })
   const deliveries = useDeliveries(filters)
-  const endpoints = useEndpoints().data ?? []
+  const { data: read } = useEndpoints()
+  const endpoints = read ?? []
   const urls = new Map(endpoints.map(({ id, url }) => [id, url]))
+  const id = filters.endpoint_id
+  const isDeleted = read !== undefined && id !== '' && !urls.has(Number(id))
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Endpoint"
-          value={filters.endpoint_id}
+          value={id}
           onChange={(value) => setFilters({ endpoint_id: value })}
           options={[
             { value: '', label: 'All endpoints' },
             ...endpoints.map(({ id, url }) => ({ value: String(id), label: url })),
+            ...(isDeleted ? [{ value: id, label: 'Deleted endpoint' }] : []),
           ]}
         />
         <Select

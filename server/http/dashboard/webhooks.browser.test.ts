@@ -290,6 +290,10 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     expect(await resend.count()).toBe(0)
     await page.getByRole('link', { name: 'Deliveries', exact: true }).first().click()
     await row.getByText('Deleted endpoint').waitFor()
+    await page.goto(`${app.address}/dashboard/webhooks/deliveries?endpoint_id=${id}`)
+    const filter = page.getByLabel('Endpoint', { exact: true })
+    await filter.getByRole('option', { name: 'Deleted endpoint' }).waitFor({ state: 'attached' })
+    expect(await filter.inputValue()).toBe(String(id))
   })
 
   it('an endpoint that was deleted elsewhere disappears after its rotation or deletion was refused', async () => {
