@@ -1,7 +1,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import { type Browser, chromium, type Download, type Locator, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { type SignedInClient, startTestApp, type TestApp, type TestAppOptions } from './app.ts'
 import { buildProgram } from './build.ts'
@@ -174,6 +174,12 @@ export async function holdResponse(page: Page, address: string, { method }: Held
     await route.fulfill({ response })
   })
   return { ready: ready.promise, release: released.resolve }
+}
+
+/** Clicks on a control, and returns the file that the page downloads. */
+export async function downloadBy(page: Page, control: Locator): Promise<Download> {
+  const [file] = await Promise.all([page.waitForEvent('download'), control.click()])
+  return file
 }
 
 /** At most as many controls as a page has before the wanted one. */

@@ -6,6 +6,7 @@ import { getSetup, submitSetup } from '../../money/payout-setup.ts'
 import {
   type BrowserApp,
   chromiumPath,
+  downloadBy,
   expectAccessible,
   holdRequests,
   loseResponse,
@@ -138,10 +139,11 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const other = await page.context().newPage()
     await other.goto(`${app.address}/console`)
     await signIn(other, 'support')
-    const opened = page.context().waitForEvent('page')
-    // The new tab has a copy of the storage, as a duplicate has.
-    await page.evaluate('void open(location.href)')
-    const duplicate = await opened
+    const [duplicate] = await Promise.all([
+      page.context().waitForEvent('page'),
+      // The new tab has a copy of the storage, as a duplicate has.
+      page.evaluate('void open(location.href)'),
+    ])
     await duplicate.getByText('The catalog').waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     for (const tab of [page, duplicate]) {
@@ -266,9 +268,8 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await dialog.getByRole('button', { name: 'Run payouts' }).click()
     await dialog.waitFor({ state: 'detached' })
     await page.getByText(/took 1 payout: €/).waitFor()
-    const file = page.waitForEvent('download')
-    await page.getByRole('button', { name: /^Download the file/ }).click()
-    expect((await file).suggestedFilename()).toMatch(/^payouts-\d+\.xml$/)
+    const file = await downloadBy(page, page.getByRole('button', { name: /^Download the file/ }))
+    expect(file.suggestedFilename()).toMatch(/^payouts-\d+\.xml$/)
     await expectAccessible(page)
     await main.getByRole('link', { name: 'Payouts', exact: true }).click()
     await press(/^Actions for payout/)
@@ -432,9 +433,11 @@ describe.skipIf(!chromiumPath)('the console', () => {
     }
     await page.getByText('No entries match these filters').waitFor()
 
-    const asked = page.waitForRequest(/v1\/ledger\?/)
-    await page.goto(`${app.address}/console/payouts/ledger?from=2026-07-01&to=2026-07-01`)
-    const { searchParams } = new URL((await asked).url())
+    const [asked] = await Promise.all([
+      page.waitForRequest(/v1\/ledger\?/),
+      page.goto(`${app.address}/console/payouts/ledger?from=2026-07-01&to=2026-07-01`),
+    ])
+    const { searchParams } = new URL(asked.url())
     expect(['from', 'to'].map((name) => new Date(searchParams.get(name)!).toISOString())).toEqual([
       '2026-06-30T22:00:00.000Z',
       '2026-07-01T21:59:59.000Z',
@@ -500,10 +503,9 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await app.operator.post('/operator/v1/payout-runs')
     const page = await app.open('/console/payouts/runs')
     await signIn(page, 'finance')
-    const file = page.getByRole('button', { name: /^Download the file of run/ }).first()
-    const download = page.waitForEvent('download')
-    await file.click()
-    expect(await readFile(await (await download).path(), 'utf8')).toMatch(/<\/Document>\s*$/)
+    const button = page.getByRole('button', { name: /^Download the file of run/ }).first()
+    const file = await downloadBy(page, button)
+    expect(await readFile(await file.path(), 'utf8')).toMatch(/<\/Document>\s*$/)
   })
 
   it('the console offers only the actions that a payout accepts: a held one must be checked by the operator to be released or marked as paid', async () => {
@@ -728,9 +730,11 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await act(app, three.order, 'dispute')
     // A second press is no decision about a dispute that nobody has read.
     for (let press = 0; press < 2; press++) {
-      const answered = page.waitForResponse('**/resolve')
-      await resolving.getByRole('button', { name: 'Resolve the dispute' }).click()
-      expect((await answered).status()).toBe(409)
+      const [answered] = await Promise.all([
+        page.waitForResponse('**/resolve'),
+        resolving.getByRole('button', { name: 'Resolve the dispute' }).click(),
+      ])
+      expect(answered.status()).toBe(409)
       await resolving.getByRole('alert').getByText('another dispute').waitFor()
     }
     await page.keyboard.press('Escape')

@@ -6,6 +6,7 @@ import type { Client } from '../../test/app.ts'
 import {
   type BrowserApp,
   chromiumPath,
+  downloadBy,
   expectAccessible,
   holdRequests,
   holdResponse,
@@ -79,9 +80,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await page.getByText('The price field must be at least 0.01.').waitFor()
       expect(await price.inputValue()).toBe('0')
       await price.fill('12,50')
-      const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
-      await price.press('Enter')
-      expect((await saved).status()).toBe(200)
+      const [saved] = await Promise.all([
+        page.waitForResponse((response) => response.request().method() === 'PATCH'),
+        price.press('Enter'),
+      ])
+      expect(saved.status()).toBe(200)
       await page.getByRole('button', { name: 'Edit Charizard ex' }).click()
       await page.getByRole('textbox', { name: 'Reference' }).fill('SHELF 1')
       await page.getByRole('button', { name: 'Save' }).click()
@@ -175,9 +178,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
           await member.patch(`/dashboard/api/listings/${id}`, { payload: { price: 10 } })
           await page.goto(`${app.address}/dashboard/listings`)
           await edit.waitFor()
-          const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
-          await price.enter(text)
-          expect((await (await saved).json()).data).toMatchObject({ price: value, quantity: 5 })
+          const [saved] = await Promise.all([
+            page.waitForResponse((response) => response.request().method() === 'PATCH'),
+            price.enter(text),
+          ])
+          expect((await saved.json()).data).toMatchObject({ price: value, quantity: 5 })
         }
       }
     },
@@ -1059,10 +1064,10 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       await page.keyboard.press('Control+K')
       await page.getByRole('dialog', { name: 'Search' }).waitFor()
       await page.keyboard.type('pikachu')
-      const asked = page.waitForEvent('dialog')
-      const choice = page.getByRole('menuitem', { name: /Promos 2 · EN/ }).click()
-      await (await asked)[answer]()
-      await choice
+      await Promise.all([
+        page.waitForEvent('dialog').then((asked) => asked[answer]()),
+        page.getByRole('menuitem', { name: /Promos 2 · EN/ }).click(),
+      ])
       expect(await price.inputValue()).toBe(answer === 'dismiss' ? '7' : '')
       expect(await language.inputValue()).toBe(answer === 'dismiss' ? 'FR' : 'EN')
     }
@@ -1164,10 +1169,11 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
     for (const text of failed) {
       await page.getByRole('listitem').filter({ hasText: text }).waitFor()
     }
-    const download = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Download the failed rows' }).click()
-    const saved = await readFile(await (await download).path(), 'utf8')
-    expect(saved).toContain('Row 3 has the same reference “again”.')
+    const button = page.getByRole('button', { name: 'Download the failed rows' })
+    const file = await downloadBy(page, button)
+    expect(await readFile(await file.path(), 'utf8')).toContain(
+      'Row 3 has the same reference “again”.',
+    )
   })
 
   it('an import lists rows of any valid size, and names the row and the column of a value that is too long', async () => {
@@ -1502,9 +1508,9 @@ describe.skipIf(!chromiumPath)('the page Listings', () => {
       expect(described.length).toBe(450)
       expect(new Set(described.map(({ description }) => description)).size).toBe(450)
 
-      const download = page.waitForEvent('download')
-      await page.getByRole('button', { name: 'Download the failed rows' }).click()
-      expect(await readFile(await (await download).path(), 'utf8')).toBe(
+      const button = page.getByRole('button', { name: 'Download the failed rows' })
+      const file = await downloadBy(page, button)
+      expect(await readFile(await file.path(), 'utf8')).toBe(
         `\ufeffCard,Condition,Lang,Price,Qty,Notes,reason\r
 nothing,NM,EN,4.50,1,wrong card,"There is no card ""nothing""."\r
 sv3-125,NM,EN,four,1,wrong price,The price field must be a number: “four”.\r

@@ -3,6 +3,7 @@ import { submitSetup } from '../../money/payout-setup.ts'
 import {
   type BrowserApp,
   chromiumPath,
+  downloadBy,
   expectAccessible,
   holdRequests,
   startBrowserApp,
@@ -84,9 +85,8 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await page.getByText('This could not be loaded').waitFor()
     await page.getByLabel('Month').selectOption({ index: 1 })
     await row.getByText('€16.45').waitFor()
-    const download = page.waitForEvent('download')
-    await page.getByRole('link', { name: 'Download CSV' }).click()
-    expect((await download).suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
+    const file = await downloadBy(page, page.getByRole('link', { name: 'Download CSV' }))
+    expect(file.suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
   })
 
   it('the page that confirms a bank account names that account, and shows the former one as the current one', async () => {

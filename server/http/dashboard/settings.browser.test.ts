@@ -67,10 +67,12 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     const member = await app.member()
     const page = await app.open('/dashboard/settings', { member })
     const save = async (name: string) => {
-      const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
       await page.getByLabel('Name').fill(name)
-      await page.getByRole('button', { name: 'Save shop' }).click()
-      expect((await saved).status()).toBe(204)
+      const [saved] = await Promise.all([
+        page.waitForResponse((response) => response.request().method() === 'PATCH'),
+        page.getByRole('button', { name: 'Save shop' }).click(),
+      ])
+      expect(saved.status()).toBe(204)
       await page.getByText('The shop was saved.').first().waitFor()
     }
     const change = (payload: object) => member.patch('/dashboard/api/settings/shop', { payload })

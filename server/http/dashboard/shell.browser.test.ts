@@ -297,9 +297,8 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await expectAccessible(page)
     const link = form.getByRole('link', { name: 'Sign in' })
     expect(await link.getAttribute('target')).toBe('_blank')
-    const tab = page.context().waitForEvent('page')
-    await link.click()
-    await (await tab).getByLabel('Password').waitFor()
+    const [tab] = await Promise.all([page.context().waitForEvent('page'), link.click()])
+    await tab.getByLabel('Password').waitFor()
 
     const signIn = ({ cookie }: SignedInClient) => {
       const [name, value] = cookie.split('=') as [string, string]
