@@ -1,0 +1,419 @@
+import { readFile } from 'node:fs/promises'
+import type { Page } from 'playwright-core'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Client } from '../../test/app.ts'
+import {
+  type BrowserApp,
+  chromiumPath,
+  downloadBy,
+  expectAccessible,
+  holdRequests,
+  loseResponse,
+  startBrowserApp,
+} from '../../test/browser.ts'
+import { cardItem, items, list } from '../../test/fixtures/listings.ts'
+import { chooseFile, DAY_S, expireKeys, newShop } from '../../test/listings-page.ts'
+
+/** A person's steps with checks of accessibility between them, on a busy machine. */
+const TIMEOUT_MS = 180_000
+
+/** Writes per minute, the check of a preview included: an import of five chunks has to wait. */
+const WRITES = 4
+
+describe.skipIf(!chromiumPath)('the import of listings', () => {
+  let app: BrowserApp
+  /** The clock of the rate limits, a second before the end of its minute. */
+  let time = 59_000
+  beforeAll(async () => {
+    app = await startBrowserApp({ template: 'fixture', rateLimitTime: () => time })
+  })
+  const nextMinute = () => {
+    time += 60_000
+  }
+
+  const csvOf = (count: number) =>
+    ['card,condition,language,price,quantity', ...Array(count).fill('sv3-125,NM,EN,1,1')].join('\n')
+
+  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint, and is not lost without a question', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const hints = ['', 'DE', 'EN', '']
+    const rows = hints.map((hint, i) => `brs_1,${hint},NM,EN,1,1,row ${i + 2}`)
+    const header = 'card,language_hint,condition,language,price,quantity,description'
+    await chooseFile(page, [header, ...rows].join('\n'))
+    await page.getByText('2 rows can be listed').waitFor()
+    await page.getByRole('button', { name: 'Use Owei' }).first().click()
+    const questions: string[] = []
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.message())
+      return dialog.dismiss()
+    })
+    await page.getByRole('link', { name: 'Orders' }).click()
+    await page.getByRole('button', { name: 'List 4 rows' }).click()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    expect(questions).toHaveLength(1)
+    const listed = await app.ctx.db<{ description: string; card_id: string }[]>`
+      select description, card_id from listings where account_id = ${seller.accountId}
+      order by description
+    `
+    expect(listed.map(({ card_id: card }) => card)).toEqual([
+      'swsh9-de-1',
+      'swsh9-de-1',
+      'swsh9-1',
+      'swsh9-de-1',
+    ])
+  })
+
+  it('the preview of an import counts the warnings among the rows that can be listed', async () => {
+    const { member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const rows = ['sv3-125,NM,EN,"1,50",1', 'sv3-125,NM,EN,free,1']
+    await chooseFile(page, ['card,condition,language,price,quantity', ...rows].join('\n'))
+    const counts = page.getByRole('status').filter({ hasText: 'can be listed' })
+    expect(await counts.textContent()).toBe(
+      '1 row can be listed, 1 of them has a warning, 1 row has mistakes.',
+    )
+  })
+
+  it('an import says so if no shipping option of the shop is enabled, because nobody can order then', async () => {
+    const { member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await chooseFile(page, 'card,condition,language,price,quantity\nsv3-125,NM,EN,1,1')
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByText('1 row listed.').waitFor()
+    await page.getByText('No shipping option of this account is enabled').waitFor()
+  })
+
+  it('an import leaves out the listings that were sold or hidden when they were exported, and counts them', async () => {
+    const { seller, member } = await newShop(app)
+    const ids = await list(seller, cardItem(), cardItem(), cardItem())
+    await seller.patch(`/v1/listings/${ids[1]}`, { payload: { status: 'hidden' } })
+    await seller.patch(`/v1/listings/${ids[2]}`, { payload: { quantity: 0 } })
+    const { text } = await member.get('/dashboard/api/listings/export')
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const check = await holdRequests(page, '**/dashboard/api/listings/check')
+    await chooseFile(page, text)
+    await page.getByText('0 of 1', { exact: true }).waitFor()
+    check.release()
+    await page
+      .getByText('1 row can be listed. 2 rows are left out, because the status is sold or hidden.')
+      .waitFor()
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByText('1 row listed.').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(4)
+  })
+
+  it('failed rows of an import have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
+    const { member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const rows = [
+      '',
+      'sv3-125,NM,EN,1,1,"two\n\nlines",again',
+      ',,,,,,',
+      'sv3-125,NM,EN,free,1,,',
+      'sv3-125,NM,EN,1,1,,again',
+    ]
+    const header = 'card,condition,language,price,quantity,description,reference'
+    await chooseFile(page, [header, ...rows].join('\n'))
+    await page.getByText('1 row can be listed').waitFor()
+    const failed = [/Row 5.*The price field must/, /Row 6.*Row 3 has the same reference/]
+    for (const text of failed) {
+      await page.getByRole('listitem').filter({ hasText: text }).waitFor()
+    }
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    for (const text of failed) {
+      await page.getByRole('listitem').filter({ hasText: text }).waitFor()
+    }
+    const button = page.getByRole('button', { name: 'Download the failed rows' })
+    const file = await downloadBy(page, button)
+    expect(await readFile(await file.path(), 'utf8')).toContain(
+      'Row 3 has the same reference “again”.',
+    )
+  })
+
+  it('an import lists rows of any valid size, and names the row and the column of a value that is too long', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const url = (i: number) =>
+      `https://photos.example/${i}/`.padEnd(1_000, 'x') + '😀'.repeat(1_048)
+    const urls = Array.from({ length: 10 }, (_, i) => url(i)).join(' ')
+    const rows = [
+      ...Array.from({ length: 100 }, () => `sv3-125,NM,EN,1,1,${urls},`),
+      `sv3-125,NM,EN,1,1,,${'x'.repeat(5 * 1024 * 1024)}`,
+    ]
+    await chooseFile(
+      page,
+      ['card,condition,language,price,quantity,photo_urls,description', ...rows].join('\n'),
+    )
+    await page.getByText('100 rows can be listed').waitFor()
+    const refused = /Row 102.*The description field must not be longer than 1000 characters./
+    await page.getByRole('listitem').filter({ hasText: refused }).waitFor()
+    await page.getByRole('button', { name: 'List 100 rows' }).click()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    await page.getByText('100 rows listed, 1 row failed.').waitFor()
+    await page.getByText('100 of 100').waitFor()
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(100)
+  })
+
+  /** Opens the page Import in two tabs of one profile, and holds their chunks until `release` is called. */
+  const openTwoTabs = async () => {
+    const { seller, member } = await newShop(app)
+    const first = await app.open('/dashboard/listings/import', { member })
+    const second = await first.context().newPage()
+    await second.goto(`${app.address}/dashboard/listings/import`)
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    let chunks = 0
+    await first.context().route('**/dashboard/api/listings', async (route) => {
+      if (route.request().method() === 'POST') {
+        chunks++
+        await released
+      }
+      await route.continue()
+    })
+    return { seller, first, second, release, chunks: () => chunks }
+  }
+  const startImport = async (page: Page, rows: number) => {
+    await chooseFile(page, csvOf(rows))
+    await page.getByRole('button', { name: /^List / }).click()
+    await page.getByRole('progressbar', { name: 'Rows sent' }).waitFor()
+  }
+  /** Whether the browser has stored a pause. The code is a string, because the server's tests have no types of the DOM. */
+  const isPaused = (page: Page, accountId: number) =>
+    page.evaluate<boolean>(`new Promise((resolve) => {
+      indexedDB.open('cardstall-import-${accountId}').onsuccess = ({ target: { result: database } }) => {
+        database.transaction('import').objectStore('import').getAll().onsuccess = ({ target }) => {
+          database.close()
+          resolve(target.result.some(({ isPaused }) => isPaused))
+        }
+      }
+    })`)
+  const totalOf = async (seller: Client) => (await seller.get('/v1/listings')).body.meta.total
+
+  it('an import that is discarded in another tab ends, and does not change the progress of the next one', async () => {
+    const { seller, first, second, release } = await openTwoTabs()
+    await startImport(first, 150)
+    await second.reload()
+    await second.getByRole('button', { name: 'Pause' }).click()
+    await second.getByRole('button', { name: 'Discard the rest' }).click()
+    await startImport(second, 50)
+    release()
+    await first.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await second.getByText('50 rows listed.').waitFor()
+    await second.reload()
+    await second.getByText('50 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
+  })
+
+  it.each([
+    ['with', 1],
+    ['without', 2],
+  ])(
+    'a pause in one tab stops an import in all tabs until one continues it, in a browser %s locks',
+    async (locks, senders) => {
+      const { seller, first, second, release, chunks } = await openTwoTabs()
+      if (locks === 'without') {
+        await first.context().addInitScript('delete Navigator.prototype.locks')
+        await first.reload()
+      }
+      await startImport(first, 150)
+      await second.reload()
+      await second.getByRole('button', { name: 'Pause' }).waitFor()
+      await expect.poll(chunks).toBe(senders)
+      await second.getByRole('button', { name: 'Pause' }).click()
+      await expect.poll(() => isPaused(second, seller.accountId)).toBe(true)
+      if (locks === 'with') await second.getByRole('button', { name: 'Continue' }).waitFor()
+      release()
+      for (const page of [first, second]) {
+        await page.getByRole('button', { name: 'Continue' }).waitFor()
+      }
+      await first.getByText('100 rows listed.').waitFor()
+      await second.reload()
+      await second.getByText('100 rows listed.').waitFor()
+      expect(chunks()).toBe(senders)
+      await second.getByRole('button', { name: 'Continue' }).click()
+      await second.getByText('150 rows listed.').waitFor()
+      expect(await totalOf(seller)).toBe(150)
+    },
+  )
+
+  it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
+    const { seller, first, second, release } = await openTwoTabs()
+    await chooseFile(second, csvOf(1))
+    const begin = second.getByRole('button', { name: 'List 1 row' })
+    await begin.waitFor()
+    // The browser answers in order: the page has looked for an import of another tab, which would hide the preview.
+    await isPaused(second, seller.accountId)
+    await startImport(first, 150)
+    await begin.click()
+    await second.getByText('0 of 150').waitFor()
+    release()
+    await first.getByText('150 rows listed.').waitFor()
+    await second.getByText('150 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
+    await second.getByRole('button', { name: 'Import another file' }).click()
+    await second.getByRole('button', { name: 'List 1 row' }).waitFor()
+  })
+
+  it('a row whose response was lost is not listed again when its idempotency key has expired', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /ERR_FAILED/ })
+    await loseResponse(page, '**/dashboard/api/listings', () => expireKeys(app, page))
+    await startImport(page, 1)
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    expect(await totalOf(seller)).toBe(1)
+    await page.getByText('0 rows listed, 1 row failed.').waitFor()
+  })
+
+  it.each([409, 429])(
+    'a chunk that was refused with %i is listed when the import continues a day later',
+    async (status) => {
+      const { member } = await newShop(app)
+      const page = await app.open('/dashboard/listings/import', {
+        member,
+        expects: /status of (409|429)/,
+      })
+      const message = 'Not now.'
+      await page.route('**/dashboard/api/listings', (route) =>
+        route.fulfill({
+          status,
+          headers: { 'retry-after': '60' },
+          json: { error: { type: 'refused', message } },
+        }),
+      )
+      await startImport(page, 2)
+      if (status === 429) {
+        await page.getByText(/Waiting 60 s/).waitFor()
+        await page.getByRole('button', { name: 'Pause' }).click()
+      } else await page.getByText(message).waitFor()
+      await page.unrouteAll()
+      await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+      await page.getByText('2 rows listed.', { exact: true }).waitFor()
+    },
+  )
+
+  it.each([
+    ['a chunk that was refused', false, '2 rows listed.'],
+    [
+      'a chunk whose response was lost before it was refused',
+      true,
+      '0 rows listed, 2 rows failed.',
+    ],
+  ])(
+    '%s is sent again a day later only if it cannot have been listed',
+    async (_, isLost, result) => {
+      const { seller, member } = await newShop(app)
+      const page = await app.open('/dashboard/listings/import', {
+        member,
+        expects: /status of 403|ERR_FAILED/,
+      })
+      const verify = (payout_verified: boolean) =>
+        app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+          payload: { payout_verified },
+        })
+      let creates = 0
+      await page.route('**/dashboard/api/listings', async (route) => {
+        if (route.request().method() !== 'POST') return route.continue()
+        if (isLost && ++creates === 1) return route.abort()
+        await verify(false)
+        await route.continue()
+      })
+      await chooseFile(
+        page,
+        'card,condition,language,price,quantity\nsv3-125,NM,EN,1,1\nsv3-125,NM,EN,1,1',
+      )
+      await page.getByRole('button', { name: 'List 2 rows' }).click()
+      await page.getByText(/payout setup/).waitFor()
+      await page.unrouteAll()
+      await verify(true)
+      await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+      await page.getByText(result, { exact: true }).waitFor()
+    },
+  )
+
+  it(
+    'an import waits for the write limit, survives a lost response and a reload, lists each row once, and offers the failed rows',
+    async () => {
+      const { seller, member } = await newShop(app)
+      const { rateLimit } = app.ctx.config
+      const { write } = rateLimit
+      onTestFinished(() => {
+        rateLimit.write = write
+      })
+      rateLimit.write = WRITES
+      nextMinute()
+      const rows = items(450).map(({ card, description }) => [
+        card,
+        'NM',
+        'EN',
+        '4,50',
+        '1',
+        description,
+      ])
+      rows.splice(3, 0, ['nothing', 'NM', 'EN', '4.50', '1', 'wrong card'])
+      rows.push(['sv3-125', 'NM', 'EN', 'four', '1', 'wrong price'])
+      const text = `\ufeffCard;Condition;Lang;Price;Qty;Notes\r\n${rows.map((row) => row.join(';')).join('\r\n')}`
+
+      const page = await app.open('/dashboard/listings/import', {
+        member,
+        expects: /status of 429|ERR_FAILED/,
+      })
+      await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+      await chooseFile(page, text)
+      await page.getByText('450 rows can be listed').waitFor()
+      await page.getByText('There is no card "nothing".').waitFor()
+      await page.getByText('The price field must be a number: “four”.').waitFor()
+      await expectAccessible(page)
+
+      // The service lists the second chunk, but its response never arrives.
+      let creates = 0
+      let lost: () => void = () => {}
+      const responseLost = new Promise<void>((resolve) => {
+        lost = resolve
+      })
+      await page.route('**/dashboard/api/listings', async (route) => {
+        if (route.request().method() !== 'POST' || ++creates !== 2) return route.continue()
+        await route.fetch()
+        await route.abort()
+        lost()
+      })
+      await page.getByRole('button', { name: 'List 450 rows' }).click()
+      await responseLost
+      await page.unrouteAll({ behavior: 'wait' })
+      await page.reload()
+      await page.getByText(/Waiting 1 s/).waitFor()
+      await expectAccessible(page)
+      nextMinute()
+      await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+      await page.getByText('450 rows listed, 2 rows failed.').waitFor()
+
+      const described = await app.ctx.db<{ description: string }[]>`
+      select description from listings where account_id = ${seller.accountId}
+    `
+      expect(described.length).toBe(450)
+      expect(new Set(described.map(({ description }) => description)).size).toBe(450)
+
+      const button = page.getByRole('button', { name: 'Download the failed rows' })
+      const file = await downloadBy(page, button)
+      expect(await readFile(await file.path(), 'utf8')).toBe(
+        `\ufeffCard,Condition,Lang,Price,Qty,Notes,reason\r
+nothing,NM,EN,4.50,1,wrong card,"There is no card ""nothing""."\r
+sv3-125,NM,EN,four,1,wrong price,The price field must be a number: “four”.\r
+`,
+      )
+      await page.getByRole('button', { name: 'Import another file' }).click()
+      await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    },
+    TIMEOUT_MS,
+  )
+})
