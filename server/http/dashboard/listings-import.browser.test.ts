@@ -162,12 +162,15 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(100)
   })
 
-  /** Opens the page Import in two tabs of one profile, and holds their chunks until `release` is called. */
+  /**
+   * Opens the page Import in a tab, and holds the chunks of this and of another tab until `release` is called. The other tab
+   * opens it when `openSecond` is called: it looks then whether there is an import.
+   */
   const openTwoTabs = async () => {
     const { seller, member } = await newShop(app)
     const first = await app.open('/dashboard/listings/import', { member })
     const second = await first.context().newPage()
-    await second.goto(`${app.address}/dashboard/listings/import`)
+    const openSecond = () => second.goto(`${app.address}/dashboard/listings/import`)
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
     let chunks = 0
     await first.context().route('**/dashboard/api/listings', async (route) => {
@@ -177,7 +180,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       }
       await route.continue()
     })
-    return { seller, first, second, release, chunks: () => chunks }
+    return { seller, first, second, openSecond, release, chunks: () => chunks }
   }
   const startImport = async (page: Page, rows: number) => {
     await chooseFile(page, csvOf(rows))
@@ -197,9 +200,9 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   const totalOf = async (seller: Client) => (await seller.get('/v1/listings')).body.meta.total
 
   it('an import that is discarded in another tab ends, and does not change the progress of the next one', async () => {
-    const { seller, first, second, release } = await openTwoTabs()
+    const { seller, first, second, openSecond, release } = await openTwoTabs()
     await startImport(first, 150)
-    await second.reload()
+    await openSecond()
     await second.getByRole('button', { name: 'Pause' }).click()
     await second.getByRole('button', { name: 'Discard the rest' }).click()
     await startImport(second, 50)
@@ -217,13 +220,13 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   ])(
     'a pause in one tab stops an import in all tabs until one continues it, in a browser %s locks',
     async (locks, senders) => {
-      const { seller, first, second, release, chunks } = await openTwoTabs()
+      const { seller, first, second, openSecond, release, chunks } = await openTwoTabs()
       if (locks === 'without') {
         await first.context().addInitScript('delete Navigator.prototype.locks')
         await first.reload()
       }
       await startImport(first, 150)
-      await second.reload()
+      await openSecond()
       await second.getByRole('button', { name: 'Pause' }).waitFor()
       await expect.poll(chunks).toBe(senders)
       await second.getByRole('button', { name: 'Pause' }).click()
@@ -244,7 +247,8 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   )
 
   it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
-    const { seller, first, second, release } = await openTwoTabs()
+    const { seller, first, second, openSecond, release } = await openTwoTabs()
+    await openSecond()
     await chooseFile(second, csvOf(1))
     const begin = second.getByRole('button', { name: 'List 1 row' })
     await begin.waitFor()
