@@ -38,7 +38,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     for (const width of [360, 1280]) {
       const page = await app.open('/dashboard', { member, width })
       await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-      expect(await page.title()).toBe('Overview – Cardstall')
+      await expect.poll(() => page.title()).toBe('Overview – Cardstall')
       const menu = page.getByRole('button', { name: 'Menu' })
       if (width === 360) await menu.click()
       const navigation = page.getByRole('navigation', { name: 'Dashboard' })
