@@ -96,6 +96,8 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await loseResponse(page, '**/dashboard/api/webhooks')
     await dialog.getByRole('button', { name: 'Add endpoint' }).click()
     await dialog.getByText('The connection to the service was lost.').waitFor()
+    // The list behind the dialog has the endpoint that this attempt has added.
+    await page.locator('.endpoint-url', { hasText: receiver.url }).waitFor()
     expect(await warning.count()).toBe(0)
     await dialog.getByRole('button', { name: 'Add endpoint' }).click()
     await page.getByRole('dialog', { name: 'Signing secret' }).waitFor()
