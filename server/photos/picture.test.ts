@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { BLUE, jpeg, noise, plain } from '../test/pictures.ts'
@@ -152,5 +153,25 @@ describe('a file that is not an accepted picture', () => {
     await expect(pictureFrom(bytes)).rejects.toThrow(/more than 50 million pixels/)
     const avif = await plain(4001, 4000).avif({ effort: 0 }).toBuffer()
     await expect(pictureFrom(avif)).rejects.toThrow(/AVIF picture may have 16 million pixels/)
+  })
+
+  it('a picture that is decoded as a whole is refused if that takes more than 300 MB, one that is decoded by rows is not', async () => {
+    const small = plain(8, 8).ensureAlpha()
+    const png = await small.clone().toColourspace('rgb16').png({ progressive: true }).toBuffer()
+    const jpeg = await small.clone().toColourspace('cmyk').jpeg({ progressive: true }).toBuffer()
+    // Only the dimensions in the headers are large: IHDR with its checksum, and SOF2, which has the height first.
+    png.writeUInt32BE(10_000, 16)
+    png.writeUInt32BE(5_000, 20)
+    png.writeUInt32BE(crc32(png.subarray(12, 29)), 29)
+    const frame = jpeg.indexOf('ffc2', 'hex')
+    jpeg.writeUInt16BE(5_000, frame + 5)
+    jpeg.writeUInt16BE(10_000, frame + 7)
+    for (const bytes of [png, jpeg]) {
+      await expect(pictureFrom(bytes)).rejects.toThrow(/needs too much memory/)
+    }
+    expect(await sizesOf(await plain(10_000, 5_000).jpeg().toBuffer())).toEqual([
+      'jpeg 2000x1000',
+      'jpeg 400x200',
+    ])
   })
 })

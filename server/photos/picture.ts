@@ -1,4 +1,4 @@
-import sharp from 'sharp'
+import sharp, { type Metadata } from 'sharp'
 import { limitConcurrency } from '../queue/limit-concurrency.ts'
 import { PhotoError } from './photo.ts'
 
@@ -10,6 +10,8 @@ const THUMBNAIL_PIXELS = 400
 const MAX_PIXELS = 50_000_000
 /** The AVIF decoder needs 19 bytes per pixel, several times more than the others. This limit corresponds to 300 MB. */
 const MAX_AVIF_PIXELS = 16_000_000
+/** Maximum of a picture whose rows don't come in order. */
+const MAX_WHOLE_BYTES = 300_000_000
 const PROCESSING_SECONDS = 20
 
 const ACCEPTED = 'a JPEG, PNG, WebP, GIF or AVIF picture'
@@ -39,8 +41,10 @@ export function pictureFrom(bytes: Uint8Array): Promise<Picture> {
   return oneAtATime(async () => {
     try {
       const image = sharp(bytes, { failOn: 'error', limitInputPixels: MAX_PIXELS, pages: 1 })
-      const { format, width, height } = await image.metadata()
+      const metadata = await image.metadata()
+      const { format, width, height } = metadata
       if (format === 'heif' && width * height > MAX_AVIF_PIXELS) throw new Error('AVIF pixel limit')
+      if (wholeBytes(metadata) > MAX_WHOLE_BYTES) throw new Error('memory limit')
       const photo = await image
         .timeout({ seconds: PROCESSING_SECONDS })
         .autoOrient()
@@ -59,12 +63,24 @@ export function pictureFrom(bytes: Uint8Array): Promise<Picture> {
   })
 }
 
+/**
+ * Memory of the decoder for a picture whose rows don't come in order: the samples of an interlaced PNG, or the coefficients
+ * of a JPEG with several scans, which take two bytes each. Others are decoded and reduced row by row.
+ */
+function wholeBytes({ isProgressive, format, width, height, channels, depth }: Metadata): number {
+  if (!isProgressive) return 0
+  return width * height * channels * (format === 'jpeg' || depth === 'ushort' ? 2 : 1)
+}
+
 const WITHIN = { fit: 'inside', withoutEnlargement: true } as const
 
 function reasonFrom({ message }: Error): string {
   if (message.includes('unsupported image format')) return `The file is not ${ACCEPTED}.`
   if (message === 'AVIF pixel limit') return 'An AVIF picture may have 16 million pixels at most.'
   if (message.includes('pixel limit')) return 'The picture has more than 50 million pixels.'
+  if (message === 'memory limit') {
+    return 'Decoding the picture needs too much memory. Save it smaller, or neither progressive nor interlaced.'
+  }
   if (message.includes('timeout')) return 'Decoding the picture takes too long.'
   return `The file is damaged, or not ${ACCEPTED}.`
 }
