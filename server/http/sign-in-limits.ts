@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { ApiError, rateLimited } from '../errors.ts'
 import { addressSubject } from '../limits/address.ts'
-import type { RateLimit } from '../limits/rate-limit.ts'
+import { countNetworks, type RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
 
 const MINUTE = 60
@@ -31,11 +31,11 @@ export async function limitAttempts<T>(
   email: string,
   attempt: () => Promise<T>,
 ): Promise<T> {
-  const from = addressSubject(request.ip)
-  const all = await ctx.limiter.count(`sign-ins:${from}`, MAX_ATTEMPTS, MINUTE)
+  const count = (kind: string, limit: number, by = 1) =>
+    countNetworks(ctx.limiter, kind, request.ip, { limit, seconds: MINUTE, by })
+  const all = await count('sign-ins', MAX_ATTEMPTS)
   if (all.exceeded) throw tooMany(ctx, all)
-  const countAddress = (by: number) =>
-    ctx.limiter.count(`sign-in:${from}`, MAX_FAILURES, MINUTE, by)
+  const countAddress = (by: number) => count('sign-in', MAX_FAILURES, by)
   const countEmail = (by: number) =>
     ctx.limiter.count(`sign-in:${subjectOf(email)}`, MAX_FAILURES_OF_EMAIL, HOUR, by)
   const takeBack = () => Promise.all([countAddress(-1), countEmail(-1)])

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addressSubject } from './address.ts'
+import { addressNetworks, addressSubject } from './address.ts'
 
 it.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -12,4 +12,15 @@ it.each([
   [undefined, 'unknown'],
 ])('%s counts for %s', (address, subject) => {
   expect(addressSubject(address)).toBe(subject)
+})
+
+it('an IPv6 address counts for its /64, /56 and /48, an IPv4 address for itself', () => {
+  expect(addressNetworks('2001:db8:1:2a3f::9')).toEqual([
+    { subject: '2001:db8:1:2a3f::/64', factor: 1 },
+    { subject: '2001:db8:1:2a00::/56', factor: 4 },
+    { subject: '2001:db8:1::/48', factor: 16 },
+  ])
+  for (const address of ['203.0.113.7', '::ffff:203.0.113.7']) {
+    expect(addressNetworks(address)).toEqual([{ subject: '203.0.113.7', factor: 1 }])
+  }
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Counters, memoryCounters } from './counters.ts'
-import { type RateLimit, rateLimiter } from './rate-limit.ts'
+import { countNetworks, type RateLimit, rateLimiter } from './rate-limit.ts'
 
 const NOON = Date.UTC(2026, 7, 1, 12)
 
@@ -113,5 +113,33 @@ describe('the rate limit', () => {
       retryAfter: 1,
     })
     expect(asked).toEqual([['alice', NOON / 60_000]])
+  })
+
+  it('an IPv6 /48 has sixteen times the limit of a client address, and one /64 counts up to its own limit', async () => {
+    const limiter = rateLimiter(memoryCounters(), () => NOON)
+    const isAdmitted = async (address: string) =>
+      !(await countNetworks(limiter, 'test', address, { limit: 5, seconds: 60 })).exceeded
+    const admitted = async (network: string, requests: number) => {
+      let count = 0
+      for (let i = 0; i < requests; i++) if (await isAdmitted(`${network}::${i}`)) count++
+      return count
+    }
+    expect(await admitted('2001:db8:1:0', 1_000)).toBe(5)
+    for (let subnet = 1; subnet < 16; subnet++) {
+      expect(await admitted(`2001:db8:1:${subnet}00`, 100)).toBe(5)
+    }
+    expect(await isAdmitted('2001:db8:1:f00f::1')).toBe(false)
+    expect(await isAdmitted('2001:db8:2:f00f::1')).toBe(true)
+    expect(await isAdmitted('203.0.113.7')).toBe(true)
+  })
+
+  it('a request that is taken back gives each network one more', async () => {
+    const limiter = rateLimiter(memoryCounters(), () => NOON)
+    const count = async (by: number) =>
+      countNetworks(limiter, 'test', '2001:db8::1', { limit: 1, seconds: 60, by })
+    for (let i = 0; i < 100; i++) {
+      expect((await count(1)).exceeded).toBe(false)
+      await count(-1)
+    }
   })
 })

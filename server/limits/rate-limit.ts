@@ -1,3 +1,4 @@
+import { addressNetworks } from './address.ts'
 import { type Counters, WINDOW_SECONDS } from './counters.ts'
 
 /** The state of a subject's limit after one more request. */
@@ -44,6 +45,26 @@ export function rateLimiter(counters: Counters, now: () => number): RateLimiter 
         : hits.then((count) => rateLimitAfter(count, limit, resetAt, time))
     },
   }
+}
+
+/**
+ * Counts a request of a client address for each of its networks, the smallest first. If its limit is exceeded, the larger
+ * ones don't count the request, so that a client can't use up the limit of its neighbours.
+ *
+ * @param kind the start of the subjects
+ */
+export async function countNetworks(
+  limiter: RateLimiter,
+  kind: string,
+  address: string | undefined,
+  { limit, seconds, by = 1 }: { limit: number; seconds: number; by?: number },
+): Promise<RateLimit> {
+  let counted: RateLimit | undefined
+  for (const { subject, factor } of addressNetworks(address)) {
+    counted = await limiter.count(`${kind}:${subject}`, limit * factor, seconds, by)
+    if (by > 0 && counted.exceeded) break
+  }
+  return counted!
 }
 
 function rateLimitAfter(hits: number, limit: number, resetAt: number, time: number): RateLimit {

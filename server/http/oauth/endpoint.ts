@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { outageLog } from '../../database/unavailable.ts'
 import { rateLimited } from '../../errors.ts'
 import { addressSubject } from '../../limits/address.ts'
+import { countNetworks } from '../../limits/rate-limit.ts'
 import type { Log } from '../../log.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import type { Service } from '../../service.ts'
@@ -83,8 +84,11 @@ export async function limitRequests(
   kind: 'authorize' | 'device' | 'register' | 'token',
 ): Promise<void> {
   const { max, seconds } = LIMITS[kind]
-  const subject = `oauth-${kind}:${addressSubject(ip)}`
-  const limit = await ctx.limiter.count(subject, max, seconds)
+  const subject = `oauth-${kind}`
+  const limit =
+    kind === 'register'
+      ? await countNetworks(ctx.limiter, subject, ip, { limit: max, seconds })
+      : await ctx.limiter.count(`${subject}:${addressSubject(ip)}`, max, seconds)
   if (!limit.exceeded) return
   ctx.metrics.countRateLimited('authentication')
   throw rateLimited(

@@ -195,6 +195,37 @@ describe('the limits of sign-in', () => {
     expect((await signIn({ email, password: PASSWORD })).status).toBe(303)
   })
 
+  it('an IPv6 /56 has four times the failed attempts of a client address, and one /64 can’t use them up', async () => {
+    wait()
+    const proxied = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { TRUST_PROXY: '127.0.0.1' },
+      rateLimitTime: () => time,
+    })
+    const signInFrom = async (network: string, fields: Record<string, string>) => {
+      const headers = { 'x-forwarded-for': `${network}::1` }
+      return (await proxied.anyone.post('/signin', form(fields, headers))).status
+    }
+    const failures = async (network: string, attempts: number) => {
+      const statuses = await Promise.all(
+        Array.from({ length: attempts }, (_, i) =>
+          signInFrom(network, {
+            email: `${i}@${network.split(':').at(-1)}.example`,
+            password: 'x',
+          }),
+        ),
+      )
+      return statuses.filter((status) => status === 401).length
+    }
+    const { email } = await sellerWithPassword(proxied)
+    const right = { email, password: PASSWORD }
+    expect(await failures('2001:db8:1:0', 30)).toBe(5)
+    expect(await signInFrom('2001:db8:1:1', right)).toBe(303)
+    for (const subnet of ['1', '2', 'ff']) expect(await failures(`2001:db8:1:${subnet}`, 6)).toBe(5)
+    expect(await failures('2001:db8:1:3', 1)).toBe(0)
+    expect(await signInFrom('2001:db8:1:100', right)).toBe(303)
+  })
+
   it('an e-mail address has 10 failed attempts an hour from all addresses, whether or not it is known', async () => {
     const { email } = await sellerWithPassword(app)
     for (const address of [email, 'unknown@shops.example']) {
