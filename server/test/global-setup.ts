@@ -13,6 +13,8 @@ declare module 'vitest' {
     databaseServer: string
     /** The file of that server's log. */
     databaseLog: string
+    /** A folder that is removed when the run ends. */
+    folder: string
   }
 }
 
@@ -62,6 +64,7 @@ export default async function setup(project: TestProject) {
   }
   project.provide('databaseServer', database.url)
   project.provide('databaseLog', path.join(dataDir, 'postgres.log'))
+  project.provide('folder', dataDir)
 
   return async () => {
     await database.stop()
