@@ -10,6 +10,7 @@ import {
   loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
+import { importRecords } from '../../test/catalog-fixture.ts'
 import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
 import { buy, openShop } from '../../test/fixtures/orders.ts'
 import { expireKeys, newShop, readAgain } from '../../test/listings-page.ts'
