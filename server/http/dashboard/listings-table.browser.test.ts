@@ -1,4 +1,4 @@
-import type { Locator } from 'playwright-core'
+import type { Locator, Response } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import {
   type BrowserApp,
@@ -202,7 +202,10 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
       await response.ready
       const read = await holdRequests(page, '**/dashboard/api/listings?*')
       await stock.fill('5')
-      const saved = `**/dashboard/api/listings/${id}`
+      /** The response to a save of the stock. That to the save of the price can arrive at any time. */
+      const saved = (response: Response) =>
+        response.url().endsWith(`/dashboard/api/listings/${id}`) &&
+        response.request().postData()?.includes('quantity_delta') === true
       await Promise.all([page.waitForResponse(saved), stock.press('Enter')])
       response.release()
       // The list is read again, because either response may be older than the other.
