@@ -28,10 +28,14 @@ export const queryClient = new QueryClient({
 
 /**
  * Reads again what is shown. A first read that is under way may be older than the write that the caller has made, and
- * TanStack Query would not repeat it.
+ * TanStack Query would not repeat it, nor a read that nobody waits for. It repeats the others by itself, and whoever waits
+ * for them waits for the repetition.
  */
 export async function readAgain(queryKey: QueryKey = []): Promise<void> {
-  await queryClient.cancelQueries({ queryKey })
+  await queryClient.cancelQueries({
+    queryKey,
+    predicate: (query) => query.state.data === undefined || !query.isActive(),
+  })
   await queryClient.invalidateQueries({ queryKey })
 }
 
