@@ -398,15 +398,24 @@ describe('accounts and profiles', () => {
 
   it('login does not replace the key of the current profile by that of another marketplace', async () => {
     const { env, keys, former } = await storeRefused()
-    const elsewhere = 'login --with-key --url http://localhost:9'
-    const refused = await run(elsewhere, { env, input: seller.key })
-    expect([refused.code, refused.stderr]).toEqual([
-      2,
-      expect.stringMatching(
-        /^The profile "second" is for [^\n]+ add --profile second to [^\n]+\n$/,
-      ),
-    ])
-    expect((await run(`${elsewhere} --profile second`, { env, input: seller.key })).code).toBe(1)
+    const other = 'http://localhost:9'
+    for (const [args, settings] of [
+      [` --url ${other}`, {}],
+      ['', { CARDSTALL_URL: other }],
+    ] as const) {
+      const refused = await run(`login --with-key${args}`, {
+        env: { ...env, ...settings },
+        input: seller.key,
+      })
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        expect.stringMatching(
+          /^The profile "second" is for [^\n]+ add --url http:\/\/localhost:9 --profile second to [^\n]+\n$/,
+        ),
+      ])
+    }
+    const named = `login --with-key --url ${other} --profile second`
+    expect((await run(named, { env, input: seller.key })).code).toBe(1)
     expect(await keys()).toEqual([seller.key, former])
   })
 

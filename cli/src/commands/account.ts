@@ -113,7 +113,7 @@ function addressOf(
   const url = given.url ?? (environment.CARDSTALL_URL || stored?.url)
   if (given.profile === undefined && stored && apiUrl(url!) !== apiUrl(stored.url)) {
     throw new CommandError(
-      `The profile "${name}" is for ${stored.url}, not ${url}: add --profile ${name} to replace its key, or --profile with a new name.`,
+      `The profile "${name}" is for ${stored.url}, not ${url}: add --url ${url} --profile ${name} to replace its key, or --profile with a new name.`,
       EXIT.usage,
     )
   }
