@@ -67,3 +67,33 @@ it.each(WAYS)(
     expect(transactions.map(({ orders }) => orders)).toEqual([2_000, 5_000, 5_000])
   },
 )
+
+it('the completed orders of a listing that is taken down do not wait for its open ones, which change at once as well', async () => {
+  const { db } = app.ctx
+  const { seller, listing } = await sellerWithOrders()
+  const [open] = await db<[{ id: number }]>`
+    update orders
+    set status = 'disputed'
+    where id = (select max(id) from orders where account_id = ${seller.accountId})
+    returning id
+  `
+  const reason = { payload: { reason: 'A counterfeit' } }
+  await app.operator.post(`${OPERATOR}/listings/${listing}/take-down`, reason)
+  const changed = async () => {
+    const rows = await db<{ id: number }[]>`
+      select id
+      from orders
+      where account_id = ${seller.accountId} and updated_at > '2020-01-01'
+    `
+    return rows.map(({ id }) => id)
+  }
+  expect(await changed()).toHaveLength(5_001)
+  expect(await changed()).toContain(open.id)
+  await forgetRemoved(app.ctx)
+  expect(await changed()).toHaveLength(ORDERS)
+  const named = () => db<{ id: number }[]>`select id from orders where listing_id = ${listing}`
+  expect(await named()).toEqual([open])
+  await db`update orders set status = 'received' where id = ${open.id}`
+  await forgetRemoved(app.ctx)
+  expect(await named()).toEqual([])
+})

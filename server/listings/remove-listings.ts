@@ -29,7 +29,8 @@ export function removeListings(
   return inTransaction(ctx, async (tx) => {
     // The locks exclude sales, so no order can be opened after the check.
     const listings = await lockTargets(tx, accountId, targets)
-    const sold = await withOpenOrders(tx, accountId, [...listings.keys()])
+    const open = await openOrdersOf(tx, accountId, [...listings.keys()])
+    const sold = new Set(open.map(({ listingId }) => listingId))
     const byReference = new Map([...listings.values()].map(({ reference, id }) => [reference, id]))
     const removed = new Set<number>()
     const outcomes = targets.map((target): ItemOutcome<number> => {
@@ -59,34 +60,37 @@ export async function removeListing(ctx: Context, accountId: number, id: number)
 const hasOpenOrder = () =>
   conflict('The listing has an open order: it can be deleted once that is completed.')
 
-/** The account lets the planner find its open orders instead, if the listings have more completed ones. */
-async function withOpenOrders(
-  { db }: Context,
-  accountId: number,
-  ids: number[],
-): Promise<Set<number>> {
-  const rows = await db<{ id: number }[]>`
-    select distinct listing_id as id
+/**
+ * The open orders of listings of one account. The account lets the planner find its open orders, if the listings have more
+ * completed ones.
+ */
+export const openOrdersOf = ({ db }: Context, accountId: number, ids: number[]) =>
+  db<{ id: number; listingId: number }[]>`
+    select id, listing_id as "listingId"
     from orders
     where
       account_id = ${accountId}
       and listing_id = any(${ids}::bigint[])
       and status = any(${OPEN}::text[])
   `
-  return new Set(rows.map(({ id }) => id))
-}
 
 /**
  * Removes locked listings: deletes their reservations, removes the references that orders have to them, and sets when
  * their photos are deleted. Open orders keep their references, because the documents for packing need the seller's own
- * name of the listing. `forgetRemoved` continues with the orders beyond a batch, and with the open ones once all are
- * completed; `orders/orders.ts` hides their references until then.
+ * name of the listing. `forgetRemoved` continues with the completed orders beyond a batch, and with the open ones as they
+ * are completed; `orders/orders.ts` hides their references until then.
+ *
+ * @param openOrders the ids of their open orders
  */
-export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
+export async function markRemoved(
+  tx: Context,
+  ids: number[],
+  openOrders: number[] = [],
+): Promise<void> {
   if (ids.length === 0) return
   const { db, now, signal } = tx
-  const { changed, kept } = await forgetReferences(tx, ids, MAX_FORGOTTEN)
-  if (changed === MAX_FORGOTTEN || kept > 0) {
+  const { forgotten, kept } = await forgetReferences(tx, ids, MAX_FORGOTTEN, openOrders)
+  if (forgotten >= MAX_FORGOTTEN || kept > 0) {
     await db`insert into removed_listings (listing_id) select unnest(${ids}::bigint[])`
   }
   await db`delete from reservations where listing_id = any(${ids}::bigint[])`
@@ -103,32 +107,28 @@ export async function markRemoved(tx: Context, ids: number[]): Promise<void> {
   await signal('offers')
 }
 
-/** Removes the references of orders to removed listings that `markRemoved` has left. */
+/** Removes the references of completed orders to removed listings that `markRemoved` has left. */
 export const forgetRemoved = (ctx: Context): Promise<void> =>
   inBatches((max) =>
     inTransaction(ctx, async (tx) => {
+      // Those whose last orders are open wait for these.
       const removed = await tx.db<{ id: number }[]>`
-        select r.listing_id as id
+        select listing_id as id
         from removed_listings r
-        join listings l on l.id = r.listing_id
         where
-          not exists (
+          exists (
             select from orders o
-            where
-              -- Finds the seller's open orders: the listing can have many more that are completed.
-              o.account_id = l.account_id
-              and o.listing_id = r.listing_id
-              and o.status = any(${OPEN}::text[])
+            where o.listing_id = r.listing_id and o.status <> all(${OPEN}::text[])
           )
-        order by r.listing_id
+          or not exists (select from orders o where o.listing_id = r.listing_id)
+        order by listing_id
         limit ${max}
-        for update of r skip locked
+        for update skip locked
       `
       if (removed.length === 0) return 0
       const ids = removed.map(({ id }) => id)
-      const { changed } = await forgetReferences(tx, ids, max)
-      if (changed === max) return max
-      // A dispute may have opened an order meanwhile.
+      const { forgotten } = await forgetReferences(tx, ids, max)
+      if (forgotten === max) return max
       await tx.db`
         delete from removed_listings r
         where
@@ -140,20 +140,28 @@ export const forgetRemoved = (ctx: Context): Promise<void> =>
   )
 
 /**
- * Removes the references of at most `max` orders, unless they are open.
+ * Removes the references of at most `max` completed orders to removed listings.
  *
- * @returns the number of these orders, and of those that are open
+ * @param open ids of open orders, which change as well, because readers no longer see their references
+ * @returns the number of orders without the reference, and of those that keep it because they are open
  */
-async function forgetReferences({ db, now }: Context, ids: number[], max: number) {
-  // Order rows are locked by id, as everywhere (orders/locks.ts). Open ones change as well: readers no longer see their
-  // reference.
-  const [counted] = await db<{ changed: number; kept: number }[]>`
+async function forgetReferences(
+  { db, now }: Context,
+  ids: number[],
+  max: number,
+  open: number[] = [],
+) {
+  // Order rows are locked by id, as everywhere (orders/locks.ts). An order can be completed or disputed until then.
+  const [changed] = await db<[{ forgotten: number; kept: number }]>`
     with locked as (
       select id
       from orders
       where
-        id = any(array(
-          select id from orders where listing_id = any(${ids}::bigint[]) limit ${max}
+        id = any(${open}::bigint[] || array(
+          select id
+          from orders
+          where listing_id = any(${ids}::bigint[]) and status <> all(${OPEN}::text[])
+          limit ${max}
         ))
       order by id
       for no key update
@@ -167,7 +175,7 @@ async function forgetReferences({ db, now }: Context, ids: number[], max: number
       where orders.id = locked.id
       returning listing_id
     )
-    select count(*) as changed, count(listing_id) as kept from changed
+    select count(*) - count(listing_id) as forgotten, count(listing_id) as kept from changed
   `
-  return counted!
+  return changed
 }
