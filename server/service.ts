@@ -30,8 +30,8 @@ import { realTime } from './time/real-time.ts'
 
 /**
  * Connections of one process for single statements, and as many for transactions. Several processes share twice as many,
- * so that they don't exceed the server's limit. docs/operating.md has the
- * totals, with the connections for queues, signals and locks.
+ * so that they don't exceed the server's limit. docs/operating.md has the totals, with the connections for queues, signals
+ * and locks.
  */
 const connectionsOf = ({ processes }: Config) =>
   Math.max(3, Math.min(10, Math.ceil(20 / processes)))

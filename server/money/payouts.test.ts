@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, rowOf, ship } from '../test/fixtures/orders.ts'
@@ -43,6 +43,15 @@ async function payoutOf(sliceKey: string) {
 async function balanceOf(account: string): Promise<number> {
   const { body } = await app.operator.get('/operator/v1/ledger/balance')
   return Math.round((body.data[account] ?? 0) * 100)
+}
+
+/** Another shop is the seller for the rest of the test. */
+async function replaceSeller(): Promise<void> {
+  const former = seller
+  onTestFinished(() => {
+    seller = former
+  })
+  seller = await openShop(app, LABEL)
 }
 
 const mailsTo = async (to: string) => {
@@ -220,8 +229,7 @@ describe('the result of a transfer', () => {
   })
 
   it('the e-mail about a returned payout names what refunds since the transfer have left of it', async () => {
-    const former = seller
-    seller = await openShop(app, LABEL)
+    await replaceSeller()
     const { email } = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body
       .data
     for (const [amount, text] of [
@@ -239,7 +247,6 @@ describe('the result of a transfer', () => {
       expect(mail.subject).toBe('Payout failed: 9.50 EUR')
       expect(mail.text).toContain(text)
     }
-    seller = former
   })
 
   it('a payout that waits for the operator is taken by the next run once it was released, and no other is released', async () => {
@@ -267,8 +274,7 @@ describe('the result of a transfer', () => {
   })
 
   it('an account whose failed payout was refunded completely can be closed', async () => {
-    const former = seller
-    seller = await openShop(app, LABEL)
+    await replaceSeller()
     const { orderIds, sliceKey } = await shipped([10], LABEL)
     await receive(orderIds[0]!)
     await app.operator.post('/operator/v1/payout-runs')
@@ -279,7 +285,6 @@ describe('the result of a transfer', () => {
     await refund(orderIds[0]!, { amount: 9.5 })
     expect((await payoutOf(sliceKey)).amount).toBe(0)
     expect((await close()).status).toBe(200)
-    seller = former
   })
 })
 

@@ -28,7 +28,7 @@ class DnsError extends Error {
 
 /**
  * Returns a resolver that reads `localhost` and the hosts file first, and then queries the DNS servers, without a cache
- * (§6.6.5). It returns at most 8 addresses of each family, IPv4 first.
+ * (§6.6.5). It returns IPv4 addresses first, and at most 8 addresses of each family from the servers.
  *
  * It does not use `dns.lookup`, which blocks one of two threads of the process during each lookup: two names whose
  * servers never respond would block all others.
