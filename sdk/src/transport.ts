@@ -71,7 +71,7 @@ const UNSENT_CODES = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
-  // Of Bun 1.2.
+  // Bun 1.2 has this one.
   'ConnectionRefused',
 ])
 const MIN_BACKOFF_S = 0.5

@@ -111,7 +111,7 @@ export async function markRemoved(
 export const forgetRemoved = (ctx: Context): Promise<void> =>
   inBatches((max) =>
     inTransaction(ctx, async (tx) => {
-      // Those whose last orders are open wait for these.
+      // A listing whose last orders are open waits for these.
       const removed = await tx.db<{ id: number }[]>`
         select listing_id as id
         from removed_listings r

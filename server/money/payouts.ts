@@ -352,7 +352,7 @@ export const markFailed = (
       update payouts set state = 'failed', paid_at = null, reason = ${reason} where id = ${id}
     `
     await settleSlices(tx, [payout.sliceId])
-    // Of several payouts of the slice that are not sent, the first has the whole amount.
+    // If several payouts of the slice are not sent, the first has the whole amount.
     const [left] = await tx.db<{ cents: number }[]>`
       select sum(amount_cents)::bigint as cents
       from payouts

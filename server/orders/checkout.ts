@@ -470,7 +470,7 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
   `
 }
 
-/** What the seller must read to pick the right item (§2.7). */
+/** The text by which the seller picks the right item (§2.7). */
 const subtitleOf = (db: Db) => db`
   nullif(
     concat_ws(

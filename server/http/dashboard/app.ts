@@ -10,7 +10,7 @@ import { notFound } from '../../errors.ts'
 import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
 import { type PolicyChanges, rootOf, sendPage } from '../page.ts'
-import { plainPage } from './plain-page.ts'
+import { plainPage } from '../plain-page.ts'
 
 /** The one style element of React Aria (touch behaviour), which it adds at run time. */
 const REACT_ARIA_STYLE = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"

@@ -5,7 +5,7 @@ import { catalogued } from '../error-handler.ts'
 import { html } from '../html.ts'
 import { wantsPage } from '../packing-page.ts'
 import { rootOf, sendPage } from '../page.ts'
-import { plainPage } from './plain-page.ts'
+import { plainPage } from '../plain-page.ts'
 
 /**
  * Shows errors as pages in a tab that a link has opened, such as that of packing slips: the dashboard can't say there that

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Html, html } from '../html.ts'
 import { type PolicyChanges, rootOf, sendPage } from '../page.ts'
+import { plainPage } from '../plain-page.ts'
 
 /** Pages of forms: no script, and forms are sent to this site only. */
 const POLICY = {
@@ -19,28 +20,8 @@ export const sendForm = (
   reply: FastifyReply,
   { title, main, policy }: { title: string; main: Html; policy?: PolicyChanges },
 ) => {
-  const root = rootOf(request)
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="robots" content="noindex">
-<title>${title} · Cardstall</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${root}/signin/pages.css">
-</head>
-<body>
-<header><a class="brand" href="${root}/">Cardstall</a></header>
-<main>
-<h1>${title}</h1>
-${main}
-</main>
-</body>
-</html>
-`
-  return sendPage(reply, page.text, { ...POLICY, ...policy })
+  const page = plainPage(title, main, rootOf(request))
+  return sendPage(reply, page, { ...POLICY, ...policy })
 }
 
 /** The message of an error, above a form. */

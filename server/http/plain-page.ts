@@ -1,7 +1,7 @@
-import { type Html, html } from '../html.ts'
+import { type Html, html } from './html.ts'
 
 /**
- * A page without scripts, for what the dashboard can't say itself.
+ * A page without scripts: a form, or a message that the dashboard can't show itself.
  *
  * @param root the relative address of the service
  */
@@ -12,6 +12,7 @@ export const plainPage = (title: string, main: Html, root: string): string =>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
 <title>${title} · Cardstall</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}/signin/pages.css">
