@@ -15,12 +15,12 @@ export async function labelFile(
 ): Promise<StoredFile | undefined> {
   const stored = await ctx.files.get(labelPath(file))
   if (stored) return stored
-  await restoreLabel(ctx, file)
+  await restoreLabel(ctx, file.replace('.pdf', ''))
   return ctx.files.get(labelPath(file))
 }
 
-async function restoreLabel(ctx: ShippingContext, file: string): Promise<void> {
-  const labelName = file.replace('.pdf', '')
+/** Stores the file of a ready label again, if the carrier still has it. */
+export async function restoreLabel(ctx: ShippingContext, labelName: string): Promise<void> {
   const [lost] = await ctx.db<{ sliceId: number }[]>`
     select slice_id as "sliceId" from shipments where label_name = ${labelName}
   `

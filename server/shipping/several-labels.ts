@@ -5,6 +5,7 @@ import type { FileStore } from '../files/file-store.ts'
 import { orderNotFound } from '../orders/order.ts'
 import { limitConcurrency } from '../queue/limit-concurrency.ts'
 import { type Label, labelPath } from './label.ts'
+import { restoreLabel } from './label-file.ts'
 import { type LabeledSlice, readLabeledSlices, readLabels } from './labeled-slice.ts'
 import { buyLabel } from './labels.ts'
 import type { ShippingContext } from './purchase.ts'
@@ -100,13 +101,14 @@ const MAX_MERGED_BYTES = 32 * 1024 * 1024
 const oneAtATime = limitConcurrency(1)
 
 /**
- * Merges the stored labels of several orders into one PDF, in the order given. A slice's label is printed once.
+ * Merges the stored labels of several orders into one PDF, in the order given. A slice's label is printed once. Lost files
+ * are fetched from the carrier again, as by the label's link.
  *
  * @returns the PDF, and the orders whose label is not ready
  * @throws not_found unless every row is the account's, conflict if no label is ready or all together are too large
  */
 export async function mergeLabels(
-  ctx: Context & { files: FileStore },
+  ctx: ShippingContext,
   accountId: number,
   orderIds: number[],
 ): Promise<{ pdf: Uint8Array; missing: number[] }> {
@@ -120,7 +122,14 @@ export async function mergeLabels(
       return label?.status === 'ready' ? [[id, label.labelName]] : []
     }),
   )
-  const { pdf, printed } = await oneAtATime(() => merge(ctx, names))
+  let merged = await oneAtATime(() => merge(ctx, names))
+  if (merged.lost.length > 0) {
+    // Other calls can merge meanwhile.
+    const limit = limitConcurrency(CONCURRENCY)
+    await Promise.all(merged.lost.map((name) => limit(() => restoreLabel(ctx, name))))
+    merged = await oneAtATime(() => merge(ctx, names))
+  }
+  const { pdf, printed } = merged
   if (printed.size === 0) throw conflict('None of these orders has a label that is ready.')
   return { pdf, missing: orderIds.filter((id) => !printed.has(sliceOf.get(id)!)) }
 }
@@ -128,15 +137,19 @@ export async function mergeLabels(
 async function merge(
   { files, log }: Context & { files: FileStore },
   labelNames: Map<number, string>,
-): Promise<{ pdf: Uint8Array; printed: Set<number> }> {
+): Promise<{ pdf: Uint8Array; printed: Set<number>; lost: string[] }> {
   // Loaded on first use, because it would add a tenth of a second to every start.
   const { PDFDocument } = await import('@pdfme/pdf-lib')
   const merged = await PDFDocument.create()
   const printed = new Set<number>()
+  const lost: string[] = []
   let bytes = 0
   for (const [sliceId, labelName] of labelNames) {
     const file = await files.get(labelPath(`${labelName}.pdf`))
-    if (!file) continue
+    if (!file) {
+      lost.push(labelName)
+      continue
+    }
     const content = await buffer(file.stream)
     bytes += content.length
     if (bytes > MAX_MERGED_BYTES) {
@@ -150,5 +163,5 @@ async function merge(
       log.warn({ err: error, slice: sliceId }, 'cannot read a stored label')
     }
   }
-  return { pdf: await merged.save(), printed }
+  return { pdf: await merged.save(), printed, lost }
 }

@@ -439,12 +439,18 @@ describe('several orders at once', () => {
       'ready',
     ])
     expect(body.data[1].error.type).toBe('conflict')
+    const ready = orders.filter((order) => order !== late.orders[0])
     const pdf = await app.app.inject({
-      url: `${ORDERS}/labels.pdf?orders=${orders.join()}`,
+      url: `${ORDERS}/labels.pdf?orders=${ready.join()}`,
       headers: { cookie: me.cookie },
     })
     expect(pdf.headers['content-type']).toBe('application/pdf')
     expect((await PDFDocument.load(pdf.rawPayload)).getPageCount()).toBe(2)
+    const some = await me.get(`${ORDERS}/labels.pdf?orders=${orders.join()}`)
+    expect([some.status, some.body.error.message]).toEqual([
+      409,
+      `These orders have no label that can be printed: ${late.orders[0]}.`,
+    ])
     const none = await me.get(`${ORDERS}/labels.pdf?orders=${late.orders[0]}`)
     expect([none.status, none.body.error.type]).toEqual([409, 'conflict'])
   })

@@ -1,8 +1,10 @@
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { CarrierError } from '../../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { act, buy, LABEL, openShop, PARCEL, sellEach, ship } from '../../test/fixtures/orders.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -87,6 +89,34 @@ describe('POST /tools/v1/labels', () => {
     expect(twice.body.error.fields).toEqual({
       orders: ['The orders field must not have the same entry twice.'],
     })
+  })
+})
+
+it('one PDF of several labels has a label whose file is lost, if the carrier still has it', async () => {
+  const shop = await openShop(app, LABEL)
+  const orders = [
+    ...(await sellEach(app, shop, cardItem())),
+    ...(await sellEach(app, shop, cardItem())),
+  ]
+  const { body } = await shop.post('/tools/v1/labels', { payload: { orders } })
+  const file = new URL(body.data[1].label.label_url).pathname.slice(1)
+  const merge = async () => {
+    await app.ctx.files.delete(file)
+    const { headers, rawPayload } = await app.app.inject({
+      method: 'POST',
+      url: '/tools/v1/labels',
+      headers: { authorization: `Bearer ${shop.key}` },
+      payload: { orders, merge: true },
+    })
+    return [headers['x-missing-labels'], (await PDFDocument.load(rawPayload)).getPageCount()]
+  }
+  expect(await merge()).toEqual([undefined, 2])
+  const carrier = {
+    ...app.ctx.carrier!,
+    label: () => Promise.reject(new CarrierError('unknown', '')),
+  }
+  await whileReplaced(app.ctx, { carrier }, async () => {
+    expect(await merge()).toEqual([String(orders[1]), 1])
   })
 })
 
