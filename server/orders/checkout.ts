@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { isOffered, type ShippingOption } from '../accounts/account.ts'
 import { isShown, shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
+import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
@@ -21,10 +22,11 @@ import { commissionOf, grossOf } from './money.ts'
 export type NewCheckout = {
   buyer: { name: string; email: string }
   address: Address | null
-  lines: { listingId: number; quantity: number }[]
+  /** `priceCents` is the price of a unit that the buyer has seen, if the caller names it. */
+  lines: { listingId: number; quantity: number; priceCents?: number | undefined }[]
   cartId: string | undefined
-  /** The buyer's choices. A seller without one ships with its first enabled option. */
-  shipping: { accountId: number; option: string }[]
+  /** The buyer's choices, and the prices seen. A seller without a choice ships with its first enabled option. */
+  shipping: { accountId: number; option: string; priceCents?: number | undefined }[]
 }
 
 export type Checkout = {
@@ -42,7 +44,7 @@ export const sharesTransaction = ({ lines }: Pick<NewCheckout, 'lines'>): boolea
  * Sells everything in a cart or nothing, in one transaction: stock, order rows, events and e-mails. It locks the
  * listings by id (locks.ts), so that checkouts don't deadlock and the last unit is sold once.
  *
- * @throws conflict if a line can't be sold, validation_error for a shipping option that the seller doesn't offer for the
+ * @throws conflict if a line can't be sold or the buyer has seen another price, validation_error for a shipping option that the seller doesn't offer for the
  *   address and value
  */
 export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
@@ -59,7 +61,11 @@ async function sellAll(
   // All rows and events of a checkout have the same time.
   const now = transaction.now()
   const tx = { ...transaction, now: () => now }
-  const wanted = carts.map((cart) => ({ ...cart, lines: mergeLines(cart.lines) }))
+  const wanted = carts.map((cart) => ({
+    ...cart,
+    lines: mergeLines(cart.lines),
+    seen: cart.lines,
+  }))
   const market = await lockMarket(tx, listingIdsOf(wanted), waits)
   const sales = wanted.map((cart): Sale | { error: Error } | 'locked' => {
     const isMissing = cart.lines.keys().some((id) => !market.listings.has(id))
@@ -92,8 +98,11 @@ export async function getCheckout({ db }: Context, id: number): Promise<Checkout
   return { id, slices: [...slices] }
 }
 
-/** A cart with the total quantity of each listing, in the order of the ids. */
-type Cart = Omit<NewCheckout, 'lines'> & { lines: Map<number, number> }
+/** A cart with the total quantity of each listing, in the order of the ids, and the prices that the buyer has seen. */
+type Cart = Omit<NewCheckout, 'lines'> & {
+  lines: Map<number, number>
+  seen: Pick<NewCheckout['lines'][number], 'listingId' | 'priceCents'>[]
+}
 
 function mergeLines(lines: NewCheckout['lines']): Cart['lines'] {
   const merged = new Map<number, number>()
@@ -205,6 +214,9 @@ function sell(market: Market, cart: Cart): Sale {
     requireStock(listing, quantity, market.reservations, cartId)
     return { listing, quantity, left: listing.quantity - quantity }
   })
+  for (const { listingId, priceCents } of cart.seen) {
+    requireSeenPrice(`Listing ${listingId}`, market.listings.get(listingId)!, priceCents)
+  }
   const accountIds = new Set(sold.map(({ listing }) => listing.accountId))
   const slices = [...accountIds]
     .toSorted((a, b) => a - b)
@@ -248,6 +260,17 @@ function requireStock(
   }
 }
 
+/** Reserved units can get another price, and the buyer has paid the one that they have seen. */
+function requireSeenPrice(
+  of: string,
+  { priceCents }: { priceCents: number },
+  seenCents: number | undefined,
+): void {
+  if (seenCents === undefined || seenCents === priceCents) return
+  const [costs, seen] = [priceCents, seenCents].map((cents) => eurosFromCents(cents).toFixed(2))
+  throw conflict(`${of} costs ${costs} EUR, not ${seen} EUR.`)
+}
+
 /** The value in cents of the goods that a seller sends. */
 const goodsValueOf = (sold: Sold[], accountId: number): number =>
   sold
@@ -263,7 +286,7 @@ function sliceOf(seller: SellerOfSale, { shipping, address }: Cart, valueCents: 
   }
   const offered = options.filter((option) => isOffered(option, address?.country, valueCents))
   const index = shipping.findLastIndex(({ accountId }) => accountId === id)
-  const code = shipping[index]?.option
+  const { option: code, priceCents } = shipping[index] ?? {}
   const option = code === undefined ? offered[0] : offered.find((option) => option.code === code)
   if (!option && code === undefined) {
     throw conflict(`Seller ${id} has no shipping option for this address and value.`)
@@ -275,6 +298,7 @@ function sliceOf(seller: SellerOfSale, { shipping, address }: Cart, valueCents: 
       : `is not offered by seller ${id}`
     throw validationError({ [field]: [`The selected ${field} ${reason}.`] })
   }
+  requireSeenPrice(`Shipping option ${option.code} of seller ${id}`, option, priceCents)
   return { sliceKey: `slc_${randomBytes(16).toString('base64url')}`, seller, option }
 }
 

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { eurosFromCents } from '../../cents.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { reserve } from '../../listings/reservations.ts'
 import { startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
@@ -14,6 +15,8 @@ import {
 } from '../../test/fixtures/listings.ts'
 import { buy, eventsOf, type Line, PARCEL, sendCart, shipsBy } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
+
+const PARCEL_PRICE = eurosFromCents(PARCEL.priceCents)
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 
@@ -209,6 +212,29 @@ describe('reservations', () => {
       quantity_available: 0,
       status: 'active',
     })
+  })
+
+  it('a checkout with another price than the buyer has seen is refused, although the cart holds the units', async () => {
+    const id = await stock(3, { price: 4.5 })
+    await hold(app.operator, id, 2, { cart_id: 'paid' })
+    const checkout = (price: number, shipping: number) =>
+      sendCart(app, [], {
+        cart_id: 'paid',
+        lines: [
+          { listing_id: id, quantity: 1, price },
+          { listing_id: id, quantity: 1 },
+        ],
+        shipping: [{ account_id: seller.accountId, option: PARCEL.code, price: shipping }],
+      })
+    await patch(id, { price: 6 })
+    const before = await saleState()
+    expectConflict(await checkout(4.5, PARCEL_PRICE), `Listing ${id} costs 6.00 EUR, not 4.50 EUR.`)
+    expectConflict(
+      await checkout(6, 0),
+      `Shipping option parcel of seller ${seller.accountId} costs 6.95 EUR, not 0.00 EUR.`,
+    )
+    expect(await saleState()).toEqual(before)
+    expect((await checkout(6.004, PARCEL_PRICE)).status).toBe(201)
   })
 
   it('a checkout consumes all reservations of its cart on the bought listings', async () => {

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { eurosFromCents } from '../../cents.ts'
+import { centsFromEuros, eurosFromCents } from '../../cents.ts'
 import type { Checkout, NewCheckout } from '../../orders/checkout.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
-import { component, FilledText, Id, Nullable } from '../schema.ts'
+import { component, Euros, FilledText, Id, Nullable } from '../schema.ts'
 import { Email } from './account.ts'
 import { AddressInput, addressOf } from './address.ts'
 
@@ -11,6 +11,14 @@ const MAX_LINES = 1_000
 const MAX_QUANTITY = 1_000_000
 
 const id = Id()
+
+/** The price that a buyer has seen, in a line or for the shipping. */
+const seenPrice = (of: string) =>
+  Type.Optional(
+    Euros({
+      description: `The price ${of} that the buyer has seen, in decimal euros. If it costs another one by now, that is 409`,
+    }),
+  )
 
 export const CheckoutInput = Type.Object(
   {
@@ -29,6 +37,7 @@ export const CheckoutInput = Type.Object(
       Type.Object({
         listing_id: id,
         quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
+        price: seenPrice('of a unit'),
       }),
       { minItems: 1, maxItems: MAX_LINES, description: 'Lines of the same listing are added up' },
     ),
@@ -39,11 +48,18 @@ export const CheckoutInput = Type.Object(
       }),
     ),
     shipping: Type.Optional(
-      Type.Array(Type.Object({ account_id: id, option: FilledText({ maxLength: 50 }) }), {
-        maxItems: MAX_LINES,
-        description:
-          'Code of the shipping option for each seller. Without an entry, the first enabled option that fits the address and the value is used',
-      }),
+      Type.Array(
+        Type.Object({
+          account_id: id,
+          option: FilledText({ maxLength: 50 }),
+          price: seenPrice('of the option'),
+        }),
+        {
+          maxItems: MAX_LINES,
+          description:
+            'Code of the shipping option for each seller. Without an entry, the first enabled option that fits the address and the value is used',
+        },
+      ),
     ),
   },
   {
@@ -82,13 +98,21 @@ export const CheckoutSchema = component(
 export const newCheckout = (body: Static<typeof CheckoutInput>): NewCheckout => ({
   buyer: { name: body.buyer.name, email: body.buyer.email },
   address: body.address ? addressOf(body.address) : null,
-  lines: body.lines.map(({ listing_id: listingId, quantity }) => ({ listingId, quantity })),
+  lines: body.lines.map(({ listing_id: listingId, quantity, price }) => ({
+    listingId,
+    quantity,
+    priceCents: seenCents(price),
+  })),
   cartId: body.cart_id ?? undefined,
-  shipping: (body.shipping ?? []).map(({ account_id: accountId, option }) => ({
+  shipping: (body.shipping ?? []).map(({ account_id: accountId, option, price }) => ({
     accountId,
     option,
+    priceCents: seenCents(price),
   })),
 })
+
+const seenCents = (price: number | undefined) =>
+  price === undefined ? undefined : centsFromEuros(price)
 
 export const checkoutJson = ({ id, slices }: Checkout): Static<typeof CheckoutSchema> => ({
   id,
