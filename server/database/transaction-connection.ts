@@ -9,9 +9,13 @@ export type TransactionConnection = {
   /** Resolves when the connection is open. Statements sent earlier could wait behind one that fails. */
   readonly ready: Promise<Server>
   readonly isReady: boolean
-  readonly isClosed: boolean
-  /** Rejects when the connection is closed. The client does not always reject its pending statements then. */
-  readonly closed: Promise<never>
+  /** The reason, once the connection is closed. */
+  readonly closed: Error | undefined
+  /**
+   * The outcome of the work, or `closed` if the connection is closed before: the client does not always reject its pending
+   * statements then. A connection has one work at a time, and keeps nothing of it.
+   */
+  unlessClosed<T>(work: Promise<T>): Promise<T>
   /** Closes the connection, and has the server terminate its session. */
   abort(reason: Error): void
   close(): void
@@ -33,10 +37,10 @@ type Silence = {
 /** Opens a connection. `ready` tells whether that succeeds. */
 export function openTransactionConnection(url: string, silence: Silence): TransactionConnection {
   const { silenceMs, suspectMs, suspect, answered } = silence
-  let isClosed = false
+  let closed: Error | undefined
+  // A promise for all works would keep the callers of each, as long as the connection is open.
+  let failWork: ((reason: Error) => void) | undefined
   let server: Server | undefined
-  const { promise: closed, reject } = Promise.withResolvers<never>()
-  closed.catch(() => {})
   const client = connectForTransactions(url, () =>
     markClosed(new DatabaseUnavailable('The connection was lost during a transaction.')),
   )
@@ -47,9 +51,9 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
   })
   const { sql } = watch
   const markClosed = (reason: Error) => {
-    isClosed = true
+    closed ??= reason
     watch.stop()
-    reject(reason)
+    failWork?.(closed)
   }
   const identify = async (): Promise<Server> => {
     const rows = await client<Server[]>`
@@ -73,12 +77,22 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
     get isReady() {
       return server !== undefined
     },
-    get isClosed() {
-      return isClosed
+    get closed() {
+      return closed
     },
-    closed,
+    async unlessClosed<T>(work: Promise<T>) {
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
+      failWork = reject
+      if (closed) reject(closed)
+      work.then(resolve, reject)
+      try {
+        return await promise
+      } finally {
+        failWork = undefined
+      }
+    },
     abort(reason) {
-      if (isClosed) return
+      if (closed) return
       markClosed(reason)
       close()
       if (server) void terminate(url, server.pid)

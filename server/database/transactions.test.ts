@@ -1,5 +1,8 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { connect, createServer } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
@@ -70,6 +73,26 @@ describe('a transaction', () => {
     })
     await expect(work).rejects.toThrow('rolled back')
     expect(await isThere(text)).toBe(false)
+  })
+
+  it('a connection keeps nothing of the callers of its former transactions', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const callers = new AsyncLocalStorage<object>()
+    const read = () => transactions.begin((tx) => pidOf(tx))
+    const pid = await read()
+    const callOnce = async () => {
+      const caller = {}
+      await callers.run(caller, read)
+      return new WeakRef(caller)
+    }
+    const former = await callOnce()
+    // The client may keep its last statement.
+    expect(await read()).toBe(pid)
+    await until('the caller is collected', () => {
+      collect()
+      return former.deref() === undefined
+    })
   })
 
   it('a transaction fails if its commit fails', async () => {

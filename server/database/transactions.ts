@@ -90,7 +90,7 @@ export function transactionsOn(
     open.add(connection)
     connection.ready.then(circuit.answered, (error) => {
       const others = [...open].some(
-        (other) => other !== connection && other.isReady && !other.isClosed,
+        (other) => other !== connection && other.isReady && !other.closed,
       )
       if (!others && open.has(connection)) circuit.failed(error)
     })
@@ -101,7 +101,7 @@ export function transactionsOn(
     if (hasEnded) throw connectionsClosed()
     if (circuit.unavailable) throw circuit.unavailable
     for (let connection = idle.pop(); connection; connection = idle.pop()) {
-      if (!connection.isClosed) return connection
+      if (!connection.closed) return connection
       discard(connection)
     }
     if (open.size - stale.size < max) return newConnection()
@@ -141,7 +141,7 @@ export function transactionsOn(
   }
 
   const release = (connection: TransactionConnection) => {
-    const isUsable = !connection.isClosed && !stale.has(connection)
+    const isUsable = !connection.closed && !stale.has(connection)
     if (!isUsable) discard(connection)
     const [next] = waiting
     if (next && isUsable) next.serve(connection)
@@ -217,7 +217,7 @@ export function transactionsOn(
       }
     }
     try {
-      return await Promise.race([transaction(), connection.closed])
+      return await connection.unlessClosed(transaction())
     } catch (error) {
       await rollBack(connection)
       throw error
@@ -244,15 +244,15 @@ const connectionsClosed = () =>
 
 async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.
-  if (connection.isClosed) await connection.closed
+  if (connection.closed) throw connection.closed
   const { command } = await connection.sql.unsafe('commit')
   // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
   if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
 }
 
 async function rollBack(connection: TransactionConnection): Promise<void> {
-  if (connection.isClosed) return
-  await Promise.race([connection.sql.unsafe('rollback'), connection.closed]).catch(connection.abort)
+  if (connection.closed) return
+  await connection.unlessClosed(connection.sql.unsafe('rollback')).catch(connection.abort)
 }
 
 /** Runs `work` in a savepoint: if it throws, its changes are rolled back and the transaction can go on. */

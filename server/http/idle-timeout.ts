@@ -12,10 +12,10 @@ export async function* withIdleTimeout<T>(
   idleMs: number,
 ): AsyncGenerator<T, void, undefined> {
   const chunks = body[Symbol.asyncIterator]()
-  const timeout = Promise.withResolvers<never>()
-  timeout.promise.catch(() => {})
   try {
     for (;;) {
+      // One for all chunks would keep each of them until the end of the body.
+      const timeout = Promise.withResolvers<never>()
       const cancelTimeout = unlessLate(idleMs, 1, () => timeout.reject(requestTimeout()))
       const next = await Promise.race([chunks.next(), timeout.promise]).finally(cancelTimeout)
       if (next.done) return
