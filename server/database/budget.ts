@@ -7,7 +7,7 @@ export type Budget = {
   running: number
   /** Start of the current period with statements in flight. */
   since: number
-  /** The response was sent: background work that the request started is no longer limited. */
+  /** The response was sent, or the shared work has ended: what it started in the background is no longer limited. */
   isOver: boolean
 }
 

@@ -39,9 +39,18 @@ export const waitFor = <Item, Result>(
     })
   })
 
-/** Runs `work` within the shortest of the waiters' remaining times. */
-export const within = <Item, Result, T>(waiters: Waiter<Item, Result>[], work: () => T): T =>
-  withBudget(newBudget(Math.min(...waiters.map(leftOf))), work)
+/** Runs `work` within the shortest of the waiters' remaining times. What it leaves behind is not limited. */
+export async function within<Item, Result, T>(
+  waiters: Waiter<Item, Result>[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const budget = newBudget(Math.min(...waiters.map(leftOf)))
+  try {
+    return await withBudget(budget, work)
+  } finally {
+    budget.isOver = true
+  }
+}
 
 /** A timer can be a millisecond early. */
 const MIN_LEFT_MS = 2

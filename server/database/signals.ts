@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Log } from '../log.ts'
 import { unlessLate } from '../time/unless-late.ts'
 import type { Circuit } from './circuit.ts'
@@ -165,7 +166,8 @@ function subscriptions() {
       for (const subscriber of subscribers) if (subscriber.topic === topic) subscriber.notified(id)
     },
     on(topic: Topic, notified: (id?: number) => void) {
-      const subscriber = { topic, notified }
+      // A subscriber has its own time for the database, not that of the request that signals.
+      const subscriber = { topic, notified: AsyncLocalStorage.bind(notified) }
       subscribers.add(subscriber)
       return () => {
         subscribers.delete(subscriber)

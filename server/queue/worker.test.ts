@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { currentBudget, newBudget, withBudget } from '../database/budget.ts'
 import { localSignals, type Signals } from '../database/signals.ts'
 import { until } from '../test/until.ts'
 import { drainQueue, startWorker, type Work, type Worker } from './worker.ts'
@@ -90,6 +91,26 @@ describe('a worker', () => {
     await until('it has polled', () => polling.claims.length > 0)
     polling.waiting.push('without a signal')
     await until('the job is found', () => polling.running.has('without a signal'))
+  })
+
+  it('a worker does not claim or run jobs on the time budget of the request that signals them', async () => {
+    const budgets: unknown[] = []
+    const { work, start, waiting } = memoryQueue()
+    const { claim } = work
+    work.claim = (max) => {
+      budgets.push(currentBudget())
+      return claim(max)
+    }
+    work.run = async () => {
+      budgets.push(currentBudget())
+    }
+    start()
+    await until('the first claim has ended', () => budgets.length === 1)
+    await new Promise(setImmediate)
+    waiting.push('signalled')
+    void withBudget(newBudget(50), () => signals.signal('mail'))
+    await until('the job has run', () => budgets.length >= 3)
+    expect(new Set(budgets)).toEqual(new Set([undefined]))
   })
 
   it('all signals during a claim lead to one further claim', async () => {
