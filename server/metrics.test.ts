@@ -170,6 +170,21 @@ describe('database metrics', () => {
     expect(sampleValue(text, 'cardstall_database_up')).toBe(0)
   })
 
+  it('figures that cannot be read do not keep those of the database from being read again', async () => {
+    const results = [
+      async () => [{ state: 'idle', count: 1, size: 1 }],
+      // The queues.
+      () => new Promise(() => {}),
+      () => Promise.reject(new Error('away')),
+    ]
+    const db = (() => results.shift()!()) as never
+    const metrics = createMetrics({ dataDir: '/', maxAgeMs: 0 })
+    const isUp = async () =>
+      sampleValue(await metrics.text({ ...app.ctx, db }), 'cardstall_database_up')
+    expect([await isUp(), await isUp()]).toEqual([1, 0])
+    metrics.close()
+  })
+
   it('database figures are read once for concurrent requests and reused for a while', async () => {
     const { source, queries, result } = slowDatabase()
     const metrics = createMetrics({ dataDir: '/', maxAgeMs: 3_600_000 })

@@ -337,29 +337,33 @@ function sharedGauges(dataDir: string, maxAgeMs: number) {
     diskFree.remove()
   }
 
-  const groups = [
-    { read: readDatabase, forget: forgetDatabase },
-    { read: readQueues, forget: forgetQueues },
-    { read: readDisk, forget: forgetDisk },
-  ]
-  let reading: Promise<void>[] | undefined
-  let readAt = Number.NEGATIVE_INFINITY
-  /** Concurrent scrapes share one read. Gauges that fail or take too long are absent. */
-  const refresh = async (source: Source) => {
-    if (!reading && performance.now() - readAt < maxAgeMs) return
-    if (!reading) {
-      reading = groups.map(({ read, forget }) => read(source).catch(forget))
-      Promise.all(reading).then(() => {
-        readAt = performance.now()
-        reading = undefined
-      })
+  /**
+   * Reads some gauges. Concurrent scrapes share one read. Gauges that fail or take too long are absent, and don't keep others
+   * from being read: a file system that hangs says nothing about the database.
+   */
+  const refreshing = (read: (source: Source) => Promise<void>, forget: () => void) => {
+    let reading: Promise<void> | undefined
+    let readAt = Number.NEGATIVE_INFINITY
+    return async (source: Source) => {
+      if (!reading && performance.now() - readAt < maxAgeMs) return
+      reading ??= read(source)
+        .catch(forget)
+        .finally(() => {
+          readAt = performance.now()
+          reading = undefined
+        })
+      await waitBriefly(reading, forget)
     }
-    await Promise.all(reading.map((read, i) => waitBriefly(read, groups[i]!.forget)))
   }
+  const groups = [
+    refreshing(readDatabase, forgetDatabase),
+    refreshing(readQueues, forgetQueues),
+    refreshing(readDisk, forgetDisk),
+  ]
 
   return {
     async text(source: Source): Promise<string> {
-      await refresh(source)
+      await Promise.all(groups.map((refresh) => refresh(source)))
       return registry.metrics()
     },
     clear: () => registry.clear(),
