@@ -4,6 +4,8 @@ import { SERVICE } from './base.ts'
 
 /** Time between two attempts to reach the service again. */
 const RETRY_MS = 2_000
+/** Time of an attempt. The packets of one may be lost, and TCP repeats them much later. */
+const ATTEMPT_MS = 5_000
 
 /**
  * Whether the service can be reached. While it can't, TanStack Query pauses all reads and repeats them afterwards; the
@@ -39,7 +41,10 @@ export const connection = {
 let isTrying = false
 
 const isReachable = (): Promise<boolean> =>
-  fetch(`${SERVICE}health/ready`, { cache: 'no-store' }).then(
+  fetch(`${SERVICE}health/ready`, {
+    cache: 'no-store',
+    signal: AbortSignal.timeout(ATTEMPT_MS),
+  }).then(
     ({ ok }) => ok,
     () => false,
   )

@@ -103,7 +103,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect(new URL(page.url()).searchParams.get('next')).toBe('/dashboard/orders?status=pending')
   })
 
-  it('a lost connection is shown, and disappears by itself when the service is back', async () => {
+  it('a lost connection is shown, and disappears by itself when the service is back, even if an attempt gets no answer', async () => {
     const page = await app.open('/dashboard', {
       member: await app.member(),
       expects: /ERR_INTERNET_DISCONNECTED/,
@@ -112,6 +112,9 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await page.context().setOffline(true)
     const banner = page.getByText('The connection to the service is lost.')
     await banner.waitFor()
+    const attempt = Promise.withResolvers<void>()
+    await page.route('**/health/ready', () => attempt.resolve(), { times: 1 })
+    await attempt.promise
     await page.context().setOffline(false)
     await banner.waitFor({ state: 'detached' })
   })
