@@ -65,7 +65,8 @@ function openProcesses({ log, fail }: Started) {
     )
 
   const metricsOfOthers = async (asking: Worker, own: ProcessMetrics) => {
-    gathered.set(asking, own)
+    // Its question can be read after its end, when its last metrics are kept already.
+    if ([...running].some(({ worker }) => worker === asking)) gathered.set(asking, own)
     await Promise.all(
       others(asking).map(async (other) => {
         const { worker, channel } = other
