@@ -17,7 +17,8 @@ const PRINTABLE = /^[\x20-\x7e]+$/
 export const idempotencyKeyHeader = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({
-      description: 'Makes it safe to repeat this request. 1 to 255 printable ASCII characters',
+      description:
+        'Makes it safe to repeat this request for 24 hours. 1 to 255 printable ASCII characters that no other program of the shop or the marketplace sends, such as a UUID',
     }),
   ),
 })

@@ -96,7 +96,8 @@ const ERRORS: Record<ErrorType, ErrorText> = {
     message: 'The address and headers are larger than 16 KiB.',
   },
   server_error: {
-    description: 'The service failed. Its log has the details under the request id.',
+    description:
+      'The service failed. Its log has the details under the request id. A write may have taken effect, as after 503.',
     message: 'Something went wrong on our side.',
   },
   provider_error: {
