@@ -33,7 +33,7 @@ export const ownOrderRoutes =
           operationId: 'listOwnOrders',
           summary: 'List your orders with their last changes',
           description:
-            'Returns the order rows of `GET /v1/orders` with `updated_at`, `cancelled_by` and `cancel_reason`. With `updated_since`, the rows are in the order of their changes; a change is any transition, a refund, new tracking, or the deletion of the listing.',
+            'Returns the order rows of `GET /v1/orders` with `updated_at`, `cancelled_by` and `cancel_reason`. With `updated_since`, the rows are in the order of their changes; a change is any transition, a refund, new tracking, or the deletion of the listing. Read the pages from the last to the first, and start the next synchronisation 30 seconds before the newest `updated_at` on the first page that you read (see docs/sync.md).',
           tags: ['Orders'],
           querystring: Type.Object({
             status: Type.Optional(OneOf(ORDER_STATUSES)),
