@@ -2052,7 +2052,7 @@ export interface Payout {
    */
   reason: string | null
   /**
-   * Reference of the current or next transfer, which the bank statement shows. Unique
+   * Reference of the current or next transfer, which the bank statement shows. Unique. A paid payout with an amount of 0 has no transfer: what the seller owed took all of it
    */
   reference: string
   created_at: string

@@ -31,7 +31,7 @@ export const payoutFields = {
   reason: Nullable(Type.String(), { description: 'Why the payout is held or failed' }),
   reference: Type.String({
     description:
-      'Reference of the current or next transfer, which the bank statement shows. Unique',
+      'Reference of the current or next transfer, which the bank statement shows. Unique. A paid payout with an amount of 0 has no transfer: what the seller owed took all of it',
   }),
   created_at: Timestamp(),
   sent_at: Nullable(Timestamp()),
