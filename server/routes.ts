@@ -121,7 +121,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     '/': landingRoutes(ctx),
     '/health': healthRoutes(ctx),
     '/docs': docsRoutes(ctx, build.directory),
-    '/docs/guides': guideRoutes,
+    '/docs/guides': guideRoutes(ctx),
     '/photos': photoRoutes(ctx),
     '/labels': labelFileRoutes(ctx),
     '/dashboard': built.dashboard,
@@ -130,7 +130,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     const prepared = offerlessPages(ctx)
     lane.add(prepared)
     app.register(async (pages) => {
-      marketScope(pages)
+      marketScope(pages, ctx)
       serve(pages, {
         '/search': searchPages(ctx),
         '/sets': setPages(ctx),

@@ -17,6 +17,16 @@ export function foreignOrigin(
   return authorizationError(`Only pages of ${own.origin} may send this request.`)
 }
 
+/**
+ * The address of the sign-in for a link on a page. The form works only at PUBLIC_URL, and the public pages may be on another
+ * host; otherwise the link is relative, so that it works under any path prefix of a proxy.
+ */
+export const signInAddress = (
+  { publicUrl, marketplaceUrl }: Pick<Config, 'publicUrl' | 'marketplaceUrl'>,
+  root: string,
+): string =>
+  `${new URL(marketplaceUrl).origin === new URL(publicUrl).origin ? root : publicUrl}/signin`
+
 /** Whether an origin is our own. A service on this computer has several: localhost, 127.0.0.1 and [::1]. */
 function isSamePlace(origin: string, own: URL): boolean {
   if (origin === own.origin) return true

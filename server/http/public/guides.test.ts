@@ -78,7 +78,7 @@ describe('the guides', () => {
   })
 
   it('the guides link only to files that exist in the repository', async () => {
-    for (const { file, type } of (await findGuides()).values()) {
+    for (const { file, type } of (await findGuides(app.ctx.config)).values()) {
       if (type !== 'page') continue
       const source = readFileSync(path.join(REPOSITORY, file), 'utf8')
       renderMarkdown(source, (href) => {
@@ -157,7 +157,7 @@ describe('the guides', () => {
       ([, sources]) => sources!.split(' '),
     )
     const permitted = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, entry]) => entry)
-    for (const { file } of (await findGuides()).values()) {
+    for (const { file } of (await findGuides(app.ctx.config)).values()) {
       const [entry] = file.split('/')
       expect(copied, file).toContain(entry)
       expect(permitted, file).toContain(entry)

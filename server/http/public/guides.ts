@@ -2,7 +2,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
+import type { Config } from '../../config.ts'
 import { notFound } from '../../errors.ts'
+import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
 import { sendAsset, sendPage } from '../page.ts'
 import { layout } from './layout.ts'
@@ -20,26 +22,28 @@ type Guide = { file: string } & (
 )
 
 /** Serves the repository's documentation as HTML pages, its examples as text, and its pictures. */
-export const guideRoutes: FastifyPluginCallbackTypebox = (app, _options, done) => {
-  const guides = lazy(findGuides)
+export const guideRoutes =
+  ({ config }: Service): FastifyPluginCallbackTypebox =>
+  (app, _options, done) => {
+    const guides = lazy(() => findGuides(config))
 
-  app.get('/docs/guides', async (request, reply) => {
-    // The links of the index are relative to the URL with a slash at its end.
-    if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
-    return sendGuide(reply, (await guides()).get('')!)
-  })
+    app.get('/docs/guides', async (request, reply) => {
+      // The links of the index are relative to the URL with a slash at its end.
+      if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
+      return sendGuide(reply, (await guides()).get('')!)
+    })
 
-  app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
-    const name = request.params['*']
-    const guide = (await guides()).get(name)
-    if (!name || !guide) throw notFound('There is no such guide.')
-    if (pathOf(request.url).endsWith('/')) {
-      return reply.redirect(`../${path.posix.basename(name)}`, 308)
-    }
-    return sendGuide(reply, guide)
-  })
-  done()
-}
+    app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
+      const name = request.params['*']
+      const guide = (await guides()).get(name)
+      if (!name || !guide) throw notFound('There is no such guide.')
+      if (pathOf(request.url).endsWith('/')) {
+        return reply.redirect(`../${path.posix.basename(name)}`, 308)
+      }
+      return sendGuide(reply, guide)
+    })
+    done()
+  }
 
 async function sendGuide(reply: FastifyReply, guide: Guide) {
   if (guide.type === 'page') return sendPage(reply, await guide.body())
@@ -56,7 +60,7 @@ const pathOf = (url: string) => url.split('?', 1)[0]!
  * Finds the guides by their names below /docs/guides/. Only names in this map are served, so no name can leave the
  * documentation. A page is rendered at its first request.
  */
-export async function findGuides(): Promise<Map<string, Guide>> {
+export async function findGuides(config: Config): Promise<Map<string, Guide>> {
   const files = new Map([
     ['docs/README.md', ''],
     ['README.md', 'readme'],
@@ -77,7 +81,7 @@ export async function findGuides(): Promise<Map<string, Guide>> {
       }
       const text = () => readFile(url, 'utf8')
       if (!file.endsWith('.md')) return [name, { file, type: 'text/plain', body: lazy(text) }]
-      const body = lazy(async () => guidePage(await text(), file, files))
+      const body = lazy(async () => guidePage(await text(), { file, files, config }))
       return [name, { file, type: 'page', body }]
     }),
   )
@@ -86,7 +90,10 @@ export async function findGuides(): Promise<Map<string, Guide>> {
 const ROOT = '../..'
 
 /** Renders a guide. All pages are on one level, so a link from page to page is just a name. */
-function guidePage(text: string, file: string, files: Map<string, string>): string {
+function guidePage(
+  text: string,
+  { file, files, config }: { file: string; files: Map<string, string>; config: Config },
+): string {
   const { title, html } = renderMarkdown(text, (href) => {
     if (EXAMPLE_ADDRESS.test(href)) return href.replace(EXAMPLE_ADDRESS, ROOT)
     if (/^(https?:|#)/.test(href)) return href
@@ -96,5 +103,5 @@ function guidePage(text: string, file: string, files: Map<string, string>): stri
     if (name === undefined) return undefined
     return `${name || './'}${anchor ? `#${anchor}` : ''}`
   })
-  return layout({ title: `${title} – Cardstall`, root: ROOT, main: html })
+  return layout({ title: `${title} – Cardstall`, root: ROOT, main: html, config })
 }

@@ -26,7 +26,7 @@ export const landingRoutes =
       if (type !== 'text/html') return reply.send(json)
       if (!config.publicPages) return sendPage(reply, landingPage(config))
       // A cache that ignores Vary would give the page to programs.
-      return sendMarketPage(request, reply, homePage(ctx, rootOf(request)), 'no-cache')
+      return sendMarketPage(ctx, request, reply, homePage(ctx, rootOf(request)), 'no-cache')
     })
     done()
   }
@@ -55,6 +55,7 @@ const landingPage = (config: Config) =>
   layout({
     title: 'Cardstall',
     root: '.',
+    config,
     main: html`<h1>Cardstall</h1>
 <p>${manifest.description}.</p>
 ${sandboxNotice(config)}

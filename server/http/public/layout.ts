@@ -1,3 +1,5 @@
+import type { Config } from '../../config.ts'
+import { signInAddress } from '../own-origin.ts'
 import { escapeHtml } from '../page.ts'
 
 /**
@@ -6,7 +8,17 @@ import { escapeHtml } from '../page.ts'
  * @param root relative URL from the page to the service, such as `../..`, so that pages work under any path prefix
  * @param main HTML of the content
  */
-export const layout = ({ title, root, main }: { title: string; root: string; main: string }) =>
+export const layout = ({
+  title,
+  root,
+  main,
+  config,
+}: {
+  title: string
+  root: string
+  main: string
+  config: Config
+}) =>
   `<!doctype html>
 <html lang="en">
   <head>
@@ -23,7 +35,7 @@ export const layout = ({ title, root, main }: { title: string; root: string; mai
         <a href="${root}/">Cardstall</a>
         <a href="${root}/docs/guides/">Guides</a>
         <a href="${root}/docs">API reference</a>
-        <a href="${root}/signin">Sign in</a>
+        <a href="${escapeHtml(signInAddress(config, root))}">Sign in</a>
       </nav>
     </header>
     <main>

@@ -4,7 +4,6 @@ import type { Service } from '../../service.ts'
 import { catalogued } from '../error-handler.ts'
 import { html } from '../html.ts'
 import { foreignOrigin } from '../own-origin.ts'
-import { rootOf } from '../page.ts'
 import { isMalformed, parseQuery, type Query } from '../query.ts'
 import { forbidCaching } from '../response-headers.ts'
 import { sendForm } from './layout.ts'
@@ -42,18 +41,26 @@ export function serveForms(app: FastifyInstance, ctx: Service): void {
   app.setErrorHandler((error, request, reply) => {
     const known = catalogued(error, request)
     if (known.status === 500) throw error
-    return sendProblem(request, reply, known)
+    return sendProblem(ctx, request, reply, known)
   })
 }
 
-/** Shows an error as a page of its own. Its link keeps the page to which signing in leads. */
-function sendProblem(request: FastifyRequest, reply: FastifyReply, error: ApiError) {
+/**
+ * Shows an error as a page of its own. Its link keeps the page to which signing in leads, and begins with PUBLIC_URL: at
+ * another name of the service the form would fail again.
+ */
+function sendProblem(
+  { config }: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ApiError,
+) {
   const { next } = request.query as Query
   const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`
   return sendForm(request, reply.code(error.status).headers(error.headers), {
     title: 'That didn’t work',
     main: html`<p>${error.message}</p>
-<p><a href="${rootOf(request)}/signin${query}">Sign in</a></p>`,
+<p><a href="${config.publicUrl}/signin${query}">Sign in</a></p>`,
   })
 }
 

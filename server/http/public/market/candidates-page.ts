@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CardCandidate, SetCandidate } from '../../../catalog/identifiers.ts'
+import type { Context } from '../../../context.ts'
 import type { ApiError } from '../../../errors.ts'
 import { html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
@@ -7,7 +8,12 @@ import { sendErrorPage } from './layout.ts'
 import { editionOf } from './parts.ts'
 
 /** Sends the page of an `ambiguous_identifier` error: links to the candidates instead of the advice for programs. */
-export function sendCandidatesPage(request: FastifyRequest, reply: FastifyReply, error: ApiError) {
+export function sendCandidatesPage(
+  ctx: Pick<Context, 'config'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: ApiError,
+) {
   const root = rootOf(request)
   const { id } = request.params as { id: string }
   const candidates = error.fields?.candidates as (CardCandidate | SetCandidate)[]
@@ -19,7 +25,7 @@ export function sendCandidatesPage(request: FastifyRequest, reply: FastifyReply,
 `
   })
   const records = candidates.some((candidate) => 'number' in candidate) ? 'cards' : 'sets'
-  return sendErrorPage(request, reply, {
+  return sendErrorPage(ctx, request, reply, {
     status: error.status,
     message: `Several ${records} have the identifier “${id}”`,
     more: html`<ul>

@@ -85,7 +85,7 @@ ${grid(same.map((other) => cardTile(other, root)))}</section>`
       }
       const item = { cardId: card.id, productSlug: null } as const
       const offers = await offersSection(ctx, item, query, root)
-      return sendMarketPage(request, reply, pageFor(catalog, card, offers, root))
+      return sendMarketPage(ctx, request, reply, pageFor(catalog, card, offers, root))
     })
     done()
   }
@@ -134,7 +134,7 @@ ${offers.section}
       const { filters, ...query } = marketQuery(request)
       const { language } = filters
       const offers = await offersSection(ctx, item, { ...query, filters: { language } }, root)
-      return sendMarketPage(request, reply, pageFor(product, offers, root))
+      return sendMarketPage(ctx, request, reply, pageFor(product, offers, root))
     })
     done()
   }

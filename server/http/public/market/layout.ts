@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../../../context.ts'
 import { entityTag, isCurrent } from '../../entity-tag.ts'
 import type { Prepared } from '../../fast-lane.ts'
 import { Html, html } from '../../html.ts'
+import { signInAddress } from '../../own-origin.ts'
 import { HTML_TYPE, pageHeaders, rootOf, sendPage } from '../../page.ts'
 
 export type MarketPage = {
@@ -20,6 +22,8 @@ export type MarketPage = {
 /** Shared caches may keep a page for a minute. */
 const CACHE_CONTROL = 'public, max-age=60'
 
+type Ctx = Pick<Context, 'config'>
+
 /** No page needs a script. The pictures of cards are on other hosts. */
 const POLICY = {
   'script-src': "'none'",
@@ -30,12 +34,13 @@ const POLICY = {
 
 /** Sends a page with an ETag, or 304 if the client's copy is current. */
 export function sendMarketPage(
+  ctx: Ctx,
   request: FastifyRequest,
   reply: FastifyReply,
   page: MarketPage,
   cacheControl = CACHE_CONTROL,
 ) {
-  const { body, tag } = bytesOf(page, rootOf(request))
+  const { body, tag } = bytesOf(ctx, page, rootOf(request))
   reply.header('cache-control', cacheControl).header('etag', tag)
   if (!isCurrent(request.headers, tag)) return sendPage(reply, body, POLICY)
   reply.code(304)
@@ -44,8 +49,13 @@ export function sendMarketPage(
 }
 
 /** The response of `sendMarketPage` for the fast lane. */
-export const preparedPage = (page: MarketPage, root: string, route: string): Prepared => ({
-  ...bytesOf(page, root),
+export const preparedPage = (
+  ctx: Ctx,
+  page: MarketPage,
+  root: string,
+  route: string,
+): Prepared => ({
+  ...bytesOf(ctx, page, root),
   route,
   page: PREPARED,
 })
@@ -56,14 +66,15 @@ const PREPARED = {
   headers: Object.entries(pageHeaders(POLICY)),
 }
 
-function bytesOf(page: MarketPage, root: string): { body: Buffer; tag: string } {
+function bytesOf(ctx: Ctx, page: MarketPage, root: string): { body: Buffer; tag: string } {
   // Bytes, because the hash and the socket would each encode the text.
-  const body = Buffer.from(render(page, root))
+  const body = Buffer.from(render(ctx, page, root))
   return { body, tag: entityTag(body) }
 }
 
 /** Sends the page of an error, which no cache keeps. */
 export const sendErrorPage = (
+  ctx: Ctx,
   request: FastifyRequest,
   reply: FastifyReply,
   { status, message, more }: { status: number; message: string; more?: Html },
@@ -76,12 +87,13 @@ export const sendErrorPage = (
   const page = { title: message, description: message, main }
   return sendPage(
     reply.code(status).header('cache-control', 'no-store'),
-    render(page, rootOf(request)),
+    render(ctx, page, rootOf(request)),
     POLICY,
   )
 }
 
 function render(
+  { config }: Ctx,
   { title, description, canonical, main, structured, query }: MarketPage,
   root: string,
 ): string {
@@ -118,7 +130,7 @@ ${main}
 <a href="${root}/sets">Sets</a>
 <a href="${root}/docs/guides/">Guides for sellers</a>
 <a href="${root}/docs">API reference</a>
-<a href="${root}/signin">Sign in to your shop</a>
+<a href="${signInAddress(config, root)}">Sign in to your shop</a>
 </nav>
 </footer>
 </body>

@@ -501,6 +501,24 @@ describe('the other pages', () => {
     expect((await open('/shops/kanto')).status).toBe(200)
   })
 
+  it('if MARKETPLACE_URL is on another host, the links to the sign-in lead to PUBLIC_URL', async () => {
+    const other = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { MARKETPLACE_URL: 'https://market.example' },
+    })
+    const signIn = `${PUBLIC_URL}/signin`
+    for (const path of ['/', '/sets', CARD, '/cards/brs_1', '/cards/nothing-1', '/docs/guides/']) {
+      const page = await other.anyone.get(path, { headers: { accept: 'text/html' } })
+      const found = linksIn(page).filter((href) => href.endsWith('/signin'))
+      expect([path, found]).toEqual([path, [signIn]])
+    }
+    const headers = { origin: 'https://market.example' }
+    const refused = await other.anyone.post('/signin?next=/dashboard/orders', { headers })
+    expect(refused.status).toBe(403)
+    expect(linksIn(refused)).toContain(`${signIn}?next=%2Fdashboard%2Forders`)
+    expect(linksIn(await open('/sets'))).toContain('./signin')
+  })
+
   it('with BUY_URL each offer has a link to it', async () => {
     const other = await startTestApp({
       databaseUrl: app.databaseUrl,

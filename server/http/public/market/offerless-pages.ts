@@ -33,7 +33,9 @@ const ROOT = '..'
  * changes. Whether an item has offers is known while its offers are in memory (docs/offers.md); otherwise the ordinary path
  * responds, and brings them there.
  */
-export function offerlessPages(ctx: Pick<Service, 'catalog' | 'offers'>): OfferlessPages {
+export function offerlessPages(
+  ctx: Pick<Service, 'config' | 'catalog' | 'offers'>,
+): OfferlessPages {
   const cache = responseCache(ctx, MAX_BYTES)
   const kinds = new Map<string, ItemPages>()
 
@@ -42,7 +44,7 @@ export function offerlessPages(ctx: Pick<Service, 'catalog' | 'offers'>): Offerl
     try {
       const page = pageFor(catalog, name, ROOT)
       if (!page) return undefined
-      const prepared = preparedPage(page, ROOT, route)
+      const prepared = preparedPage(ctx, page, ROOT, route)
       cache.keep(url, catalog, prepared)
       return prepared
     } catch {

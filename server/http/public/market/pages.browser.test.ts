@@ -82,7 +82,7 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
   it('no guide is wider than the window of a phone or a desktop', async () => {
     const page = await app.open('/docs', { width: 320 })
     const wide: string[] = []
-    for (const [name, { type }] of await findGuides()) {
+    for (const [name, { type }] of await findGuides(app.ctx.config)) {
       if (type !== 'page') continue
       await page.goto(`${app.address}/docs/guides/${name}`)
       // A lazy picture has no width until it is near the window.

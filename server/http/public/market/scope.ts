@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { ApiError, serviceUnavailable } from '../../../errors.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
+import type { Service } from '../../../service.ts'
 import { sendCandidatesPage } from './candidates-page.ts'
 import { sendErrorPage } from './layout.ts'
 
@@ -13,7 +14,7 @@ const MAX_CONCURRENT_PAGES = 2
 const MAX_UNFINISHED_PAGES = 100
 
 /** Prepares a scope for public pages: errors are pages, and few pages are made at the same time. */
-export function marketScope(app: FastifyInstance): void {
+export function marketScope(app: FastifyInstance, ctx: Service): void {
   const limited = limitConcurrency(MAX_CONCURRENT_PAGES)
   let unfinished = 0
   app.addHook('onRoute', (route) => {
@@ -36,7 +37,7 @@ export function marketScope(app: FastifyInstance): void {
     // Failures of the service are handled like those of the APIs.
     if (!(error instanceof ApiError) || error.status >= 500) throw error
     return error.type === 'ambiguous_identifier'
-      ? sendCandidatesPage(request, reply, error)
-      : sendErrorPage(request, reply, error)
+      ? sendCandidatesPage(ctx, request, reply, error)
+      : sendErrorPage(ctx, request, reply, error)
   })
 }

@@ -61,7 +61,7 @@ ${others}</section>`
         )
       }
       const nothing = cards.length + sets.length + products.length === 0
-      return sendMarketPage(request, reply, {
+      return sendMarketPage(ctx, request, reply, {
         title: `${q} · Cardstall`,
         description: `Cards, sets and products that match ${q}.`,
         query: q,

@@ -34,7 +34,7 @@ export const setPages =
       const sets = browseSets(catalog, language ? { language } : {})
       const shown = pageOf(sets.length, page)
       const query = { language }
-      return sendMarketPage(request, reply, {
+      return sendMarketPage(ctx, request, reply, {
         title: 'Sets · Cardstall',
         description: `${count(sets.length, 'set')} of Pokémon cards, the newest first.`,
         canonical: `${ctx.config.marketplaceUrl}/sets${parametersOf({ ...query, page: pageParameter(shown.page) })}`,
@@ -74,7 +74,7 @@ ${pageLinks(query, shown)}`,
         products.map(({ slug }) => slug),
       )
       const released = release_date ? `, released on ${day(release_date)}` : ''
-      return sendMarketPage(request, reply, {
+      return sendMarketPage(ctx, request, reply, {
         title: `${name} · Cardstall`,
         description: `${count(set.cards.length, 'card')} of ${name} (${series}${released}).`,
         canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(shown.page) })}`,

@@ -28,7 +28,7 @@ export const shopPages =
       })
       const reviews = page > 1 ? [] : await latestReviews(ctx, shop.id, SHOWN_REVIEWS)
       const catalog = ctx.catalog.current
-      return sendMarketPage(request, reply, {
+      return sendMarketPage(ctx, request, reply, {
         title: `${shop.shopName} · Cardstall`,
         description: `Cards and sealed products from ${shop.shopName}.`,
         canonical: `${ctx.config.marketplaceUrl}/shops/${encodeURIComponent(shop.slug)}${parametersOf({ page: rows.length > 0 ? pageParameter(page) : undefined })}`,
