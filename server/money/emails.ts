@@ -76,15 +76,19 @@ export const confirmSetupEmail = (
   }
 }
 
+/** @param formerLast4 of an IBAN that is replaced; undefined if the same one is entered again */
 export const setupChangedEmail = (
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
-  { before, after }: { before: string; after: string },
+  { holder, ibanLast4 }: ShownBankAccount,
+  formerLast4: string | undefined,
 ): NewMail => ({
   to: email,
   subject: 'Your bank account is being changed',
   text: textFor(shopName, [
-    `The bank account for your payouts is being changed from •••• ${before} to •••• ${after}. Payouts are held for 48 hours after the change.`,
+    formerLast4 === undefined
+      ? `The bank account for your payouts (•••• ${ibanLast4}) was entered again, with the holder ${holder}.`
+      : `The bank account for your payouts is being changed from •••• ${formerLast4} to •••• ${ibanLast4}. Payouts are held for 48 hours after the change.`,
     `If this was not you, change your password and contact us at once: ${payoutsPage(ctx)}`,
   ]),
 })

@@ -123,6 +123,18 @@ describe('a payout setup in the sandbox', () => {
     expect((await member.get(SETUP)).body.data.hold_until).toBeNull()
   })
 
+  it('the e-mail about the same IBAN with another holder announces no hold, because there is none', async () => {
+    const { member, path } = await newSeller()
+    await submit(member)
+    await app.operator.post(`${path}/reject`, { payload: { reason: 'Another holder' } })
+    const corrected = await submit(member, { holder: 'Kanto Cards GmbH', password: PASSWORD })
+    expect(corrected.body.data).toMatchObject({ holder: 'Kanto Cards GmbH', hold_until: null })
+    const [{ subject, text }] = await mails()
+    expect(subject).toBe('Your bank account is being changed')
+    expect(text).toContain('(•••• 6789) was entered again, with the holder Kanto Cards GmbH.')
+    expect(text).not.toMatch(/from ••••|held/)
+  })
+
   it('a change of the bank account is announced to every address that the shop had in the last 30 days', async () => {
     const { accountId, email } = await sellerWithPassword(app)
     const account = `/operator/v1/accounts/${accountId}`

@@ -144,9 +144,10 @@ export async function submitSetup(
       iban: ['The iban field must be a valid IBAN of a country in the SEPA area.'],
     })
   }
-  const { submittedAt, ibanLast4 } = await getSetup(ctx, accountId)
-  const isChange = submittedAt !== null
-  if (isChange) await requirePassword(wanted.password ?? '')
+  const [current] = await ctx.db<{ iban: Buffer; ibanLast4: string }[]>`
+    select iban, iban_last4 as "ibanLast4" from payout_setups where account_id = ${accountId}
+  `
+  if (current) await requirePassword(wanted.password ?? '')
   const token = randomText(40)
   const bankAccount: ShownBankAccount = {
     holder: wanted.holder,
@@ -177,12 +178,15 @@ export async function submitSetup(
         expires_at = excluded.expires_at
     `
     const seller = await sellerOf(tx, accountId)
-    if (isChange) {
+    if (current) {
       const addresses = new Set([seller.email, ...(await formerEmails(tx, accountId))])
-      const lastDigits = { before: ibanLast4!, after: bankAccount.ibanLast4 }
+      const isOther = plainIban(tx, accountId, current.iban) !== iban
+      const formerLast4 = isOther ? current.ibanLast4 : undefined
       await sendMails(
         tx,
-        [...addresses].map((email) => setupChangedEmail(tx, { ...seller, email }, lastDigits)),
+        [...addresses].map((email) =>
+          setupChangedEmail(tx, { ...seller, email }, bankAccount, formerLast4),
+        ),
       )
     }
     if (ctx.config.sandbox) await applyChange(tx, accountId)
@@ -221,6 +225,9 @@ export async function confirmSetup(
 
 const hashOf = (token: string) => hash('sha256', token)
 
+const plainIban = ({ config }: Context, accountId: number, sealed: Buffer): string =>
+  unsealText(config, 'bank accounts', accountId, sealed)
+
 /**
  * Makes the submitted bank account the current one. A change of the IBAN holds payouts, so that the seller can object.
  */
@@ -234,7 +241,7 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
   const [known] = await db<{ iban: Buffer }[]>`
     select iban from payout_setups where account_id = ${accountId} for no key update
   `
-  const plain = (sealed: Buffer) => unsealText(config, 'bank accounts', accountId, sealed)
+  const plain = (sealed: Buffer) => plainIban(tx, accountId, sealed)
   const isOther = known !== undefined && plain(known.iban) !== plain(change!.iban)
   await db`
     insert into payout_setups (
