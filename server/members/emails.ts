@@ -19,7 +19,7 @@ export const resetEmail = (to: string, link: string): NewMail => ({
   text: paragraphs(
     'Someone requested a new password for this address. Choose it here:',
     link,
-    'The link works once, within an hour. If it wasn’t you, you can ignore this e-mail: your password stays the same.',
+    'The link works once, within an hour of the request; after that, request another. If it wasn’t you, you can ignore this e-mail: your password stays the same.',
   ),
   secret: link,
 })
@@ -41,7 +41,7 @@ export const confirmEmail = (to: string, link: string): NewMail => ({
   text: paragraphs(
     'Confirm that you want to sign in with this address:',
     link,
-    'The link works once, within an hour. If it wasn’t you, you can ignore this e-mail.',
+    'The link works once, within an hour of the request; after that, change the address again. If it wasn’t you, you can ignore this e-mail.',
   ),
   secret: link,
 })
