@@ -367,7 +367,12 @@ describe('the other pages', () => {
     expect(second.text).toContain(`rel="canonical" href="${PUBLIC_URL}/shops/johto"`)
     expect(readable(await open('/shops/johto?condition=DMG'))).toContain('no such offers now')
     await app.seller({ account: { slug: 'empty' } })
-    expect(readable(await open('/shops/empty'))).toContain('This shop has no offers now.')
+    const empty = readable(await open('/shops/empty'))
+    expect(empty).toContain('This shop has no offers now.')
+    expect(empty).toContain('no reviews yet')
+    // Reviews from elsewhere, without a rating.
+    await app.seller({ account: { slug: 'imported', reviews: 12 } })
+    expect(readable(await open('/shops/imported'))).toContain('Bronze seller (12 reviews)')
   })
 
   it('titles and tiles name the language of a set that is not English', async () => {

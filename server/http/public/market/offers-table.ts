@@ -73,6 +73,6 @@ export const sellerCell =
     html`<a href="${root}/shops/${encodeURIComponent(seller.slug)}">${seller.shopName}</a> <span class="tier">${seller.sellerTier}</span>${ratingOf(seller)}`
 
 export const ratingOf = ({ rating, reviews }: MarketOffer['seller']): Html | undefined =>
-  reviews > 0 && rating !== null
-    ? html` <span class="rating">★ ${rating.toFixed(1)} (${count(reviews, 'review')})</span>`
+  reviews > 0
+    ? html` <span class="rating">${rating !== null && `★ ${rating.toFixed(1)} `}(${count(reviews, 'review')})</span>`
     : undefined
