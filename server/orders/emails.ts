@@ -249,7 +249,7 @@ export const disputeResolvedEmails = (
     subject: `Resolved: ${titleOf(order)}`,
     text: textFor(seller.shopName, [
       `The dispute about ${itemOf(order)} was resolved with a partial refund.`,
-      `${nameOf(buyer)} will be refunded ${euros(refundCents)}. The amount is deducted from your payout.`,
+      `${nameOf(buyer)} will be refunded ${euros(refundCents)}. The amount is deducted from your payouts.`,
     ]),
   },
 ]
@@ -410,7 +410,7 @@ export function refundEmails(
             to: seller.email,
             subject,
             text: textFor(seller.shopName, [
-              `${nameOf(buyer)} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payout.`,
+              `${nameOf(buyer)} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payouts.`,
               `Reason: ${reason}`,
             ]),
           },
