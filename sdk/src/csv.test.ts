@@ -181,7 +181,22 @@ describe('reading CSV', () => {
   })
 
   it.each([
+    ['price', '1.250', '1.25'],
+    ['price', '1.234', '1.23'],
+    ['price', '1.005', '1.01'],
+    ['price', '12.3456789', '12.35'],
+    ['quantity', '2.000', '2'],
+  ])(
+    'the warning about the %s %s, whose point may separate thousands, has the value that is listed: %s',
+    (field, text, value) => {
+      const [row] = read(`${field};card\n${text};x`)
+      expect(row!.warnings).toEqual([`${field} “${text}” was read as ${value}.`])
+    },
+  )
+
+  it.each([
     ['4.5', 4.5, false],
+    ['4.50', 4.5, false],
     ['4,50', 4.5, true],
     ['€ 4,50', 4.5, true],
     ['1.234,50', 1234.5, true],
@@ -195,7 +210,7 @@ describe('reading CSV', () => {
     ['-', undefined, false],
     ['1e5', undefined, false],
     ['1,23,4.5', undefined, false],
-    ['1.234', 1.234, false],
+    ['1.234', 1.234, true],
     ['€ 1.234', 1.234, true],
     ['1,2345', 1.2345, true],
     ['1,234,567', 1234567, true],

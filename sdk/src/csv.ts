@@ -286,9 +286,13 @@ export function readNumberField(
       : `must be a number: “${text}”.`
     return { error: `The ${field} field ${problem}` }
   }
-  return isAdapted ? { value, warning: `${field} “${text}” was read as ${value}.` } : { value }
+  if (!isAdapted) return { value }
+  // The service rounds prices to cents.
+  const listed = (field === 'price' && Math.round(Number(`${value}e2`)) / 100) || value
+  return { value, warning: `${field} “${text}” was read as ${listed}.` }
 }
 
+/** `isAdapted` if the text may mean another number for its writer. */
 type NumberRead = { value?: number; isAdapted?: boolean; meanings?: [number, number] }
 
 /**
@@ -297,7 +301,9 @@ type NumberRead = { value?: number; isAdapted?: boolean; meanings?: [number, num
  * only both meanings. Negative numbers are read as well, so that the service can say which numbers it accepts.
  */
 export function readNumber(text: string): NumberRead {
-  if (/^-?\d+(\.\d+)?$/.test(text)) return { value: Number(text) }
+  const [plain, decimals = ''] = /^-?\d+(?:\.(\d+))?$/.exec(text) ?? []
+  // A point before three digits separates thousands in some countries.
+  if (plain !== undefined) return { value: Number(plain), isAdapted: decimals.length > 2 }
   const [, sign, bare = ''] = /^([-−]?)(.*)$/.exec(text.replaceAll(/[€\s]|EUR/gi, ''))!
   const signed = (digits: string) => (sign ? -Number(digits) : Number(digits))
   const last = Math.max(bare.lastIndexOf(','), bare.lastIndexOf('.'))
