@@ -180,6 +180,26 @@ describe('reading CSV', () => {
     expect(row!.warnings).toEqual([])
   })
 
+  it('a grade that is ignored, because the card has another condition than G, causes a warning', () => {
+    const header = 'card,product,condition,grading_company,grading_grade'
+    const rows = [
+      'x,,NM,psa,10',
+      'x,,lp,,9.5',
+      'x,,G,PSA,10',
+      ',y,NM,PSA,10',
+      'x,,NM,,',
+      'x,,,PSA,9',
+    ]
+    expect(read([header, ...rows].join('\n')).map(({ warnings }) => warnings)).toEqual([
+      ['PSA 10.0 is ignored, because the condition is NM: a graded card has the condition G.'],
+      ['9.5 is ignored, because the condition is LP: a graded card has the condition G.'],
+      [],
+      [],
+      [],
+      [],
+    ])
+  })
+
   it.each([
     ['price', '1.250', '1.25'],
     ['price', '1.234', '1.23'],

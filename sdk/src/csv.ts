@@ -83,7 +83,7 @@ export type ReadRow = {
   item: Item
   /** Values that are no numbers, too long to send, or more than the columns. The service checks everything else. */
   errors: Messages
-  /** Values that were read differently from how they are written. */
+  /** Values that were read differently from how they are written, or are ignored. */
   warnings: string[]
 }
 
@@ -231,7 +231,18 @@ export function readRow(row: string[], mapping: Mapping, columns: string[]): Rea
       item[field] = READERS[field]?.(text) ?? text
     }
   }
+  const ignored = ignoredGrade(item)
+  if (ignored !== undefined) warnings.push(ignored)
   return { item, errors, warnings }
+}
+
+/** The warning about the grade of a card that is listed as an ungraded one: the service ignores it. */
+function ignoredGrade(item: Item): string | undefined {
+  const { product, condition = 'G', grading_company: company, grading_grade: grade } = item
+  const given = [company, grade].filter((text) => text !== undefined)
+  return product === undefined && condition !== 'G' && given.length > 0
+    ? `${given.join(' ')} is ignored, because the condition is ${condition}: a graded card has the condition G.`
+    : undefined
 }
 
 /** The message about a value that is longer than the service accepts, in the service's words. */
