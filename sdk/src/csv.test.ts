@@ -180,6 +180,25 @@ describe('reading CSV', () => {
     expect(row!.warnings).toEqual([])
   })
 
+  it('addresses of photos can also be separated by commas, semicolons or bars', () => {
+    const [first, second, ...others] = read(
+      [
+        'photo_urls\tx',
+        'https://a/1.jpg,https://a/2.jpg;HTTP://b/3.jpg|https://a/4.jpg\t',
+        'https://a/1.jpg, https://a/2.jpg\t',
+        'https://a/w_300,h_200/1;2.jpg?x=http://b\t',
+      ].join('\n'),
+    ).map(({ item }) => item.photo_urls)
+    expect(first).toEqual([
+      'https://a/1.jpg',
+      'https://a/2.jpg',
+      'HTTP://b/3.jpg',
+      'https://a/4.jpg',
+    ])
+    expect(second).toEqual(['https://a/1.jpg', 'https://a/2.jpg'])
+    expect(others).toEqual([['https://a/w_300,h_200/1;2.jpg?x=http://b']])
+  })
+
   it('a grade that is ignored, because the card has another condition than G, causes a warning', () => {
     const header = 'card,product,condition,grading_company,grading_grade'
     const rows = [

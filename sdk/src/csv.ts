@@ -253,7 +253,7 @@ export function lengthError(field: string, text: string, max = Infinity): string
 }
 
 function photosError(text: string): string | undefined {
-  const urls = text.split(SPACES)
+  const urls = text.split(BETWEEN_URLS)
   if (urls.length > MAX_PHOTOS) {
     return `The photo_urls field must not have more than ${MAX_PHOTOS} entries.`
   }
@@ -262,7 +262,8 @@ function photosError(text: string): string | undefined {
     .find((error) => error !== undefined)
 }
 
-const SPACES = /\s+/
+/** Spaces, or one of the separators of other programs in front of another address. Addresses can contain these too. */
+const BETWEEN_URLS = /[,;|]?\s+|[,;|](?=https?:\/\/)/i
 
 const short = (text: string) => text.slice(0, REFUSED_LENGTH)
 
@@ -282,7 +283,7 @@ const READERS: Partial<Record<Field, (text: string) => string | string[]>> = {
     const grade = short(text).replace(',', '.')
     return /^\d+$/.test(grade) ? `${grade}.0` : grade
   },
-  photo_urls: (text) => text.split(SPACES),
+  photo_urls: (text) => text.split(BETWEEN_URLS),
 }
 
 /** Reads a number in a column, with the message about a value that is none or the warning about one that was adapted. */
