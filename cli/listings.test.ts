@@ -367,6 +367,16 @@ describe('listings', () => {
     ])
   })
 
+  it('the preview of an import names the columns that it reads under another name, and those that it ignores', async () => {
+    const csv = `sku,stock,card,condition,language,Price,quantity,Foil,price,name,reason\n`
+    await writeFile(file('columns.csv'), `${csv}A1,40,${CARD},NM,EN,2,1,reverse,1,x,y\n`)
+    const args = ['listings', 'import', 'columns.csv', '--dry-run', '--map', 'price=price']
+    const { stderr } = await start(args).ended
+    expect(stderr).toBe(
+      'Columns: reference from “sku”.\nIgnored columns: stock, Price, Foil.\n1 row: 1 can be listed, 0 cannot.\n',
+    )
+  })
+
   it('columns with other names are mapped with --map', async () => {
     await writeFile(file('own.csv'), `Which,State,language,quantity,EUR\n${CARD},LP,EN,1,"2,50"\n`)
     const args = ['listings', 'import', 'own.csv', '--yes', '--json']
@@ -647,6 +657,14 @@ describe('listings', () => {
     await writeFile(file('further.csv'), `id,card,name,price,shelf\n${id},x,y,5,B\n`)
     const further = await run('listings reprice further.csv --yes')
     expect([further.code, further.stderr]).toEqual([0, 'Ignored columns: shelf.\n'])
+  })
+
+  it('reprice refuses a file that has a column twice', async () => {
+    const [id] = await list(seller, cardItem({ price: 9 }))
+    await writeFile(file('columns-twice.csv'), `id,price,name,Price\n${id},5,x,6\n`)
+    const { code, stderr } = await run('listings reprice columns-twice.csv --yes')
+    expect([code, stderr]).toEqual([2, 'The file has the column "price" twice.\n'])
+    expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(9)
   })
 
   it('a question names one row or listing in the singular', async () => {

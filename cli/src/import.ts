@@ -15,6 +15,7 @@ import {
   type Mapping,
   type Messages,
   messagesOf,
+  NO_COLUMN,
   type ReadRow,
   readCsv,
   readRow,
@@ -39,6 +40,9 @@ const BATCH_SIZE = 100
 const MAX_SHOWN = 10
 const NAME = 'An import of this file'
 const UNKNOWN = 'It may be listed already: check it before you import it again.'
+
+/** Columns of an export, and of a file of failed rows, that are no fields. They are not worth a message. */
+export const UNREAD = ['id', 'name', 'status', 'reason', NO_COLUMN]
 
 type ImportOptions = { dryRun?: boolean; map?: string[]; failed?: string; yes?: boolean }
 
@@ -100,6 +104,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
   if (journal) {
     out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
   } else {
+    previewColumns(session, file.columns, mapping)
     const failed = await check(session, rows)
     preview(session, rows, failed)
     if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
@@ -273,6 +278,18 @@ function failureOf(
   const ids = candidates.map((candidate) => (candidate as { id: string }).id)
   const hint = ids.length > 0 ? [`Candidates: ${ids.join(', ')}.`] : []
   return [[row, [...messages, ...hint]]]
+}
+
+/** Names the columns that are read under another name, and those that are not read. */
+function previewColumns({ out }: Session, columns: string[], mapping: Mapping): void {
+  const renamed = FIELDS.flatMap((field) => {
+    const column = columns[mapping[field] ?? -1]
+    return column === undefined || column.toLowerCase() === field ? [] : `${field} from “${column}”`
+  })
+  const read = new Set(Object.values(mapping))
+  const ignored = columns.filter((name, i) => !read.has(i) && !UNREAD.includes(name.toLowerCase()))
+  if (renamed.length > 0) out.note(`Columns: ${renamed.join(', ')}.`)
+  if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
 }
 
 function preview({ out }: Session, rows: Row[], failed: Failure[]): void {

@@ -5,12 +5,11 @@ import {
   FIELDS,
   lengthError,
   messagesOf,
-  NO_COLUMN,
   readNumberField,
   tooManyValuesError,
 } from '../../sdk/src/csv.ts'
 import { createJournal, type Failure, fingerprint, readJournal, sendBatches } from './batches.ts'
-import { counted, csvOf, showRows } from './import.ts'
+import { counted, csvOf, showRows, UNREAD } from './import.ts'
 import { endProgress, plural, printable } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
@@ -37,8 +36,8 @@ const READERS: Record<string, (text: string, column: string) => Read> = {
 
 const CHANGED = ['price', 'quantity', 'quantity_delta', 'status'] as const
 
-/** Columns of an export that change nothing, and those beyond the header, whose values fail their rows. */
-const KNOWN = new Set<string>([...FIELDS, 'name', NO_COLUMN])
+/** Columns that change nothing, but that exports and files of failed rows have. */
+const KNOWN = new Set<string>([...FIELDS, ...UNREAD])
 
 type Row = {
   row: number
@@ -228,6 +227,10 @@ function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
       `The file needs a column to change, ${CHANGED.join(', ')}: the columns are ${columns.join(', ')}.`,
       EXIT.usage,
     )
+  }
+  const repeated = names.find((name, i) => READERS[name] && names.indexOf(name) < i)
+  if (repeated !== undefined) {
+    throw new CommandError(`The file has the column "${repeated}" twice.`, EXIT.usage)
   }
   return {
     rows: rows.map(({ number, values }, row) => ({ row, number, ...readChange(names, values) })),

@@ -164,6 +164,11 @@ describe('reading CSV', () => {
     expect(Object.keys(mapping)).toEqual([...FIELDS])
   })
 
+  it('a column with the name of a field wins over an earlier one with another name for it', () => {
+    const mapping = guessMapping(['stock', 'notes', 'Quantity', 'description', 'qty'])
+    expect(mapping).toMatchObject({ quantity: 2, description: 3 })
+  })
+
   it('values are read leniently where their meaning is clear', () => {
     const [row] = read(
       'card,condition,language,printing,grading_grade,photo_urls,quantity\nx, g ,en,Reverse Holo,9,http://a  http://b,2',

@@ -167,18 +167,26 @@ const ALIASES: Record<string, Field> = {
   sku: 'reference',
 }
 
-/** Finds the column of each field by its name. The first column with a name wins. */
+/**
+ * Finds the column of each field by its name, or by another name if no column has this one. The first column with a name
+ * wins.
+ */
 export function guessMapping(columns: string[]): Mapping {
-  const mapping = Object.fromEntries(FIELDS.map((field) => [field, null])) as Mapping
-  for (const [position, column] of columns.entries()) {
-    const name = column
+  const names = columns.map((column) =>
+    column
       .trim()
       .toLowerCase()
-      .replaceAll(/[\s_-]+/g, '_')
-    const field = FIELDS.find((field) => field === name) ?? ALIASES[name]
-    if (field) mapping[field] ??= position
-  }
-  return mapping
+      .replaceAll(/[\s_-]+/g, '_'),
+  )
+  const positions = FIELDS.map((field): [Field, number] => [
+    field,
+    names.includes(field)
+      ? names.indexOf(field)
+      : names.findIndex((name) => ALIASES[name] === field),
+  ])
+  return Object.fromEntries(
+    positions.map(([field, position]) => [field, position < 0 ? null : position]),
+  ) as Mapping
 }
 
 const OFF_SALE = new Set(['sold', 'hidden'])
