@@ -480,7 +480,13 @@ describe('listings', () => {
       file('out.csv'),
       exported.replace(`${url}/photos`, 'http://shop.example/photos'),
     )
-    await succeed('listings import out.csv --yes', { env })
+    const { code, stderr } = await run('listings import out.csv --yes', { env })
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining(
+        'The file looks like an export of this shop: 1 row with an id would be listed again. To change listings, use "cardstall listings reprice".\n',
+      ),
+    ])
     const { body } = await other.get('/v1/listings')
     const [copy, original] = body.data
     const { id, created_at, updated_at, photos, ...fields } = original

@@ -30,6 +30,7 @@ import {
   readJournal,
   sendBatches,
 } from './batches.ts'
+import { digits } from './numbers.ts'
 import { type Output, plural } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
@@ -107,6 +108,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
     previewColumns(session, file.columns, mapping)
     const failed = await check(session, rows)
     preview(session, rows, failed)
+    await warnAboutOwnExport(session, file, without(failed, rows))
     if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
     const valid = without(failed, rows).map(({ index }) => index)
     if (valid.length === 0) {
@@ -290,6 +292,31 @@ function previewColumns({ out }: Session, columns: string[], mapping: Mapping): 
   const ignored = columns.filter((name, i) => !read.has(i) && !UNREAD.includes(name.toLowerCase()))
   if (renamed.length > 0) out.note(`Columns: ${renamed.join(', ')}.`)
   if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
+}
+
+/**
+ * Warns about an export of this shop, whose listings would be on sale twice. This shop has no listing with the ids of
+ * another shop's export.
+ *
+ * @param rows those that can be listed
+ */
+async function warnAboutOwnExport(
+  { client, out }: Session,
+  { columns }: CsvFile,
+  rows: Row[],
+): Promise<void> {
+  const column = columns.findIndex((name) => name.toLowerCase() === 'id')
+  const ids = rows
+    .map(({ values }) => (values[column] ?? '').trim())
+    .filter((id) => Number.isSafeInteger(digits(id)))
+  if (ids.length === 0) return
+  // Without an answer, such as for a key that may only write, there is no warning.
+  const isOwn = await client.tools.listings.get(Number(ids[0])).then(Boolean, () => false)
+  if (isOwn) {
+    out.note(
+      `The file looks like an export of this shop: ${counted(ids.length)} with an id would be listed again. To change listings, use "cardstall listings reprice".`,
+    )
+  }
 }
 
 function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
