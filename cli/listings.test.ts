@@ -82,6 +82,19 @@ describe('listings', () => {
     expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
   })
 
+  it('an import without a file for the rows that failed names them, and says that the file would list the others again', async () => {
+    const taken = { ...cardItem(), reference: 'taken' }
+    await seller.post('/tools/v1/listings', { payload: { items: [taken] } })
+    const rows = [`${CARD},XX,EN,1,1,`, `${CARD},NM,EN,1,1,`, `${CARD},NM,EN,1,1,taken`]
+    const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')
+    await writeFile(file('partly.csv'), csv)
+    const { code, stdout, stderr } = await run('listings import partly.csv --yes --quiet')
+    expect([code, stdout]).toEqual([1, '3\t1\t2\n'])
+    expect(stderr).toMatch(
+      /^row 2: [^\n]*condition[^\n]*\nrow 4: [^\n]*reference[^\n]*\n2 rows failed\. Import only these again, in a file of their own: this file would list the others again, unless they have a reference\.\n$/,
+    )
+  })
+
   it('an import refuses to replace its own file by the failed rows', async () => {
     const content = csvOf(2)
     await writeFile(file('own.csv'), content)

@@ -31,7 +31,7 @@ import {
   sendBatches,
 } from './batches.ts'
 import { digits } from './numbers.ts'
-import { type Output, plural } from './output.ts'
+import { endProgress, type Output, plural, printable } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -128,7 +128,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
   finish(session, rows, listed, options)
 }
 
-/** `warnings` are about the account. */
+/** `warnings` are about the account; absent if no row was sent. */
 type Listed = { failed: Failure[]; warnings?: string[] }
 
 async function finishDryRun(
@@ -154,9 +154,11 @@ async function finishDryRun(
 function finish(
   { out }: Session,
   rows: Row[],
-  { failed, warnings = [] }: Listed,
+  { failed, warnings }: Listed,
   options: ImportOptions,
 ): void {
+  // A file would have them.
+  if (warnings && !options.failed) reportFailed(rows, failed)
   const created = without(failed, rows).length
   out.records(
     [
@@ -165,7 +167,7 @@ function finish(
         created,
         failed: failed.length,
         failures: failuresJson(rows, failed),
-        ...(warnings.length > 0 && { warnings }),
+        ...(warnings?.length && { warnings }),
       },
     ],
     [
@@ -175,8 +177,21 @@ function finish(
     ],
   )
   if (failed.length === 0) return
-  const where = options.failed ? `: see ${options.failed}` : '; --failed FILE.csv collects them'
-  throw new CommandError(`${counted(failed.length)} failed${where}.`)
+  let advice = '; --failed FILE.csv collects them.'
+  if (options.failed) advice = `: see ${options.failed}.`
+  else if (warnings) {
+    advice =
+      '. Import only these again, in a file of their own: this file would list the others again, unless they have a reference.'
+  }
+  throw new CommandError(`${counted(failed.length)} failed${advice}`)
+}
+
+/** Names the rows that failed. It is an error: `--quiet` does not suppress it. */
+export function reportFailed(rows: { number: number }[], failed: Failure[]): void {
+  endProgress()
+  for (const [row, messages] of failed) {
+    process.stderr.write(`row ${rows[row]!.number}: ${printable(messages.join(' '))}\n`)
+  }
 }
 
 const countsJson = (rows: Row[]) => ({
