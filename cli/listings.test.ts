@@ -686,6 +686,37 @@ describe('listings', () => {
     expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(9)
   })
 
+  it('rows of reprice that failed go to a file, and a file whose quantity_delta was applied is not recommended again', async () => {
+    const [id, other] = await list(seller, cardItem({ quantity: 1 }), cardItem({ quantity: 1 }))
+    await writeFile(file('delivery.csv'), `id,quantity_delta,shelf\n${id},+2,A\n${other},2 pcs,B\n`)
+    const asked = await run('listings reprice delivery.csv')
+    expect(asked.stderr).toMatch(
+      /\n1 row cannot be read:\n {2}row 3: [^\n]*“2 pcs”\.\nChange 1 listing: /,
+    )
+    const own = await run('listings reprice delivery.csv --yes --failed ./delivery.csv')
+    expect([own.code, own.stderr]).toEqual([
+      2,
+      expect.stringContaining('would replace delivery.csv'),
+    ])
+    const { code, stdout, stderr } = await run(
+      'listings reprice delivery.csv --yes --failed delivery-left.csv',
+    )
+    expect([code, stdout]).toEqual([1, '1\t1\n'])
+    expect(stderr).toMatch(
+      /\n1 row failed: see delivery-left\.csv\. Run only these rows again: delivery\.csv would apply its quantity_delta twice\.\n$/,
+    )
+    const left = await readFile(file('delivery-left.csv'), 'utf8')
+    expect(left).toMatch(
+      /^\ufeffid,quantity_delta,shelf,reason\r\n\d+,2 pcs,B,The quantity_delta [^\n]+\n$/,
+    )
+    await writeFile(file('delivery-left.csv'), left.replace('2 pcs', '+2'))
+    const rest = await run('listings reprice delivery-left.csv --yes')
+    expect([rest.code, rest.stderr]).toEqual([0, 'Ignored columns: shelf.\n'])
+    for (const listing of [id, other]) {
+      expect((await seller.get(`/tools/v1/listings/${listing}`)).body.data.quantity).toBe(3)
+    }
+  })
+
   it('a question names one row or listing in the singular', async () => {
     const [id] = await list(seller, cardItem())
     await writeFile(file('one.csv'), csvOf(1))

@@ -87,15 +87,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
     isLeftOut: leftOut.has(index),
     ...readRow(row.values, mapping, file.columns),
   }))
-  if (options.failed) {
-    if (await isSameFile(options.failed, path)) {
-      throw new CommandError(
-        `--failed would replace ${path} by its failed rows: name another file.`,
-        EXIT.usage,
-      )
-    }
-    await checkWritable(options.failed)
-  }
+  await checkFailedFile(options.failed, path)
   const { id } = await session.client.me()
   // With the rows that are left out: a journal of a version that lists them must not be continued.
   const settings = [mapping, session.profile.url, id, ...leftOut]
@@ -118,13 +110,9 @@ async function importFile(session: Session, path: string, options: ImportOptions
     if (!options.yes) await agree(`List ${counted(valid.length)}?`)
     journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
   }
-  const listed = await list(session, journalFile, journal, rows, async (failed) => {
-    await writeFailed(options.failed, file, failed).catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(
-        `The rows are listed, but ${options.failed} cannot be written (${error.code}): run the same command again with another file, which lists nothing twice.`,
-      )
-    })
-  })
+  const listed = await list(session, journalFile, journal, rows, (failed) =>
+    keepFailed('The rows are listed', options.failed, file, failed),
+  )
   finish(session, rows, listed, options)
 }
 
@@ -400,11 +388,40 @@ async function isSameFile(path: string, other: string): Promise<boolean> {
   return a !== undefined && a.dev === b?.dev && a.ino === b.ino
 }
 
-/** Fails before anything is listed if the file of the failed rows cannot be written. */
-async function checkWritable(path: string): Promise<void> {
+/**
+ * Fails before anything is sent if the file of the failed rows cannot be written.
+ *
+ * @param from the file with all rows
+ */
+export async function checkFailedFile(path: string | undefined, from: string): Promise<void> {
+  if (path === undefined) return
+  if (await isSameFile(path, from)) {
+    throw new CommandError(
+      `--failed would replace ${from} by its failed rows: name another file.`,
+      EXIT.usage,
+    )
+  }
   const isThere = await stat(path).catch(() => undefined)
   await appendFile(path, '')
   if (!isThere) await rm(path)
+}
+
+/**
+ * Writes the failed rows after the others took effect.
+ *
+ * @param done the effect as the beginning of a sentence
+ */
+export async function keepFailed(
+  done: string,
+  path: string | undefined,
+  file: CsvFile,
+  failed: Failure[],
+): Promise<void> {
+  await writeFailed(path, file, failed).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(
+      `${done}, but ${path} cannot be written (${error.code}): run the same command again with another file, which repeats nothing.`,
+    )
+  })
 }
 
 async function writeFailed(

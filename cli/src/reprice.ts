@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import {
+  type CsvFile,
   FIELDS,
   lengthError,
   messagesOf,
@@ -9,8 +10,16 @@ import {
   tooManyValuesError,
 } from '../../sdk/src/csv.ts'
 import { createJournal, type Failure, fingerprint, readJournal, sendBatches } from './batches.ts'
-import { counted, csvOf, showRows, UNREAD } from './import.ts'
-import { endProgress, plural, printable } from './output.ts'
+import {
+  checkFailedFile,
+  counted,
+  csvOf,
+  keepFailed,
+  reportFailed,
+  showRows,
+  UNREAD,
+} from './import.ts'
+import { plural } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -39,6 +48,8 @@ const CHANGED = ['price', 'quantity', 'quantity_delta', 'status'] as const
 /** Columns that change nothing, but that exports and files of failed rows have. */
 const KNOWN = new Set<string>([...FIELDS, ...UNREAD])
 
+type RepriceOptions = { failed?: string; yes?: boolean }
+
 type Row = {
   row: number
   number: number
@@ -55,14 +66,16 @@ export function repriceCommand(listings: Command): void {
     .description(
       'change listings from a CSV file with id or reference, and price, quantity, quantity_delta or status',
     )
+    .option('--failed <file>', 'CSV file for the rows that failed')
     .option('--yes', 'do not ask')
-    .action(async (path: string, { yes }: { yes?: boolean }, command: Command) => {
+    .action(async (path: string, options: RepriceOptions, command: Command) => {
       const session = await openSession(command)
       const { client, out, profile } = session
       const bytes = await readFile(path).catch((error: Error) => {
         throw new CommandError(`${path} cannot be read: ${error.message}`, EXIT.usage)
       })
-      const { rows: all, ignored } = readChanges(bytes)
+      const { csv, rows: all, ignored } = readChanges(bytes)
+      await checkFailedFile(options.failed, path)
       if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
       const { id } = await client.me()
       const file = `${path}.reprice`
@@ -88,8 +101,12 @@ export function repriceCommand(listings: Command): void {
         })
         showRows(out, all, adapted, 'adapted rows')
         if (shown > 0) out.note(`${plural(shown, 'listing')} would no longer be hidden.`)
-        if (listings > 0 && !yes) await agree(`Change ${plural(listings, 'listing')}?`)
         const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
+        if (listings > 0 && !options.yes) {
+          if (failed.length > 0) out.note(`${counted(failed.length)} cannot be read:`)
+          showRows(out, all, failed, 'unreadable rows')
+          await agree(`Change ${plural(listings, 'listing')}?`)
+        }
         journal = await createJournal(file, NAME, { of, rows, columns, failed })
       }
       const { columns = [] } = journal
@@ -108,12 +125,10 @@ export function repriceCommand(listings: Command): void {
         },
         unknown: UNKNOWN,
         progress: (done) => out.progress(`Changed ${done} of ${changes.size} listings`),
+        keep: (failed) => keepFailed('The listings are changed', options.failed, csv, failed),
       })
       const refused = failed.filter(([row]) => changes.has(row))
-      endProgress()
-      for (const [row, messages] of failed) {
-        process.stderr.write(`row ${all[row]!.number}: ${printable(messages.join(' '))}\n`)
-      }
+      reportFailed(all, failed)
       out.records(
         [{ changed: changes.size - refused.length, failed: failed.length }],
         [
@@ -121,7 +136,14 @@ export function repriceCommand(listings: Command): void {
           ['FAILED', ({ failed }) => failed],
         ],
       )
-      if (failed.length > 0) throw new CommandError(`${counted(failed.length)} failed.`)
+      if (failed.length === 0) return
+      for (const [row] of failed) changes.delete(row)
+      const isAdded = [...changes.values()].some((change) => change.quantity_delta)
+      const advice = isAdded
+        ? ` Run only these rows again: ${path} would apply its quantity_delta twice.`
+        : ''
+      const where = options.failed ? `: see ${options.failed}` : ''
+      throw new CommandError(`${counted(failed.length)} failed${where}.${advice}`)
     })
 }
 
@@ -215,9 +237,10 @@ function ignoreMissing(error: unknown): void {
   if (!(error instanceof NotFoundError)) throw error
 }
 
-/** @throws CommandError for a file that lacks a column which names the listings, or one to change */
-function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
-  const { columns, rows } = csvOf(bytes)
+/** @throws CommandError for a file that lacks a column which names the listings, or one to change, or has one twice */
+function readChanges(bytes: Uint8Array): { csv: CsvFile; rows: Row[]; ignored: string[] } {
+  const csv = csvOf(bytes)
+  const { columns, rows } = csv
   const names = columns.map((column) => column.trim().toLowerCase())
   if (!names.includes('id') && !names.includes('reference')) {
     throw new CommandError('The file needs a column "id" or "reference".', EXIT.usage)
@@ -233,6 +256,7 @@ function readChanges(bytes: Uint8Array): { rows: Row[]; ignored: string[] } {
     throw new CommandError(`The file has the column "${repeated}" twice.`, EXIT.usage)
   }
   return {
+    csv,
     rows: rows.map(({ number, values }, row) => ({ row, number, ...readChange(names, values) })),
     ignored: columns.filter((_, i) => !READERS[names[i]!] && !KNOWN.has(names[i]!)),
   }
