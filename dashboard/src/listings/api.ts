@@ -40,6 +40,14 @@ export const useListings = ({ q, status }: Search, page: string) =>
     placeholderData: (before) => before,
   })
 
+/** The number of listings that a search finds now, and the id of the newest; 0 if it finds none. */
+export async function countListings({ q, status }: Search) {
+  const { data, meta } = await get<Paginated<Listing>>('listings', {
+    query: { q, status, per_page: 1 },
+  })
+  return { total: meta.total, newest: data[0]?.id ?? 0 }
+}
+
 /** A listing as it is now. Shows nothing that was read before: a form doesn't follow a later read. */
 export const useListing = (id: string) =>
   useQuery({

@@ -9,13 +9,23 @@ import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
 import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
-import { bulkEdit, type Search, UnknownOutcomeError, untilWritten } from './api.ts'
+import { useAction } from '../ui/use-action.ts'
+import { bulkEdit, countListings, type Search, UnknownOutcomeError, untilWritten } from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
-type Target = Pick<BulkEditBody, 'ids' | 'search'>
+type Target = Pick<BulkEditBody, 'ids' | 'search' | 'before'>
 
 /** A bulk edit whose dialog is open. It stays as it was when the dialog opened. */
 type Asked = { action: keyof typeof TEXTS; count: number; target: Target }
+
+/** All listings that match the search, once they are selected. */
+type Matching = {
+  /** The selected rows, which they replace. */
+  instead: ReadonlySet<number>
+  total: number
+  /** The edit begins below this id, so that it leaves the listings that are created later. */
+  before: number
+}
 
 /** Progress of a bulk edit. */
 type Progress = { changed: number; failed: Map<string, number>; waitingS: number }
@@ -54,41 +64,42 @@ export function BulkBar({
   onDone: () => Promise<unknown>
   onClear: () => void
 }) {
-  /** Number of all listings that match, once they are selected. */
-  const [all, setAll] = useState<number>()
+  const [matching, setMatching] = useState<Matching>()
   const [asked, setAsked] = useState<Asked>()
-  // A row that is unticked afterwards must not be changed.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of the selection ends it
-  useEffect(() => setAll(undefined), [selected])
-  const count = all ?? selected.size
+  // A row that is unticked afterwards must not be changed: each change of the selection ends it.
+  const all = matching?.instead === selected ? matching : undefined
+  const selectAll = useAction(async () => {
+    const { total, newest } = await countListings(search)
+    setMatching({ instead: selected, total, before: newest + 1 })
+  })
+  const count = all?.total ?? selected.size
   const ask = (action: Asked['action']) =>
     setAsked({
       action,
       count,
-      target: all === undefined ? { ids: [...selected] } : searchBody(search),
+      target: all ? { ...searchBody(search), before: all.before } : { ids: [...selected] },
     })
   return (
     <>
       {selected.size > 0 && (
         <section className="bulk-bar" aria-label="Selected listings">
           <strong>{plural(count, 'listing')} selected</strong>
-          {all === undefined && total !== undefined && total > selected.size && (
-            <Button size="small" look="quiet" onPress={() => setAll(total)}>
+          {!all && total !== undefined && total > selected.size && (
+            <Button size="small" look="quiet" {...selectAll}>
               Select all {formatNumber(total)} that match
             </Button>
           )}
-          <Button size="small" onPress={() => ask('price')}>
-            Change prices
-          </Button>
-          <Button size="small" onPress={() => ask('hide')}>
-            Hide
-          </Button>
-          <Button size="small" onPress={() => ask('show')}>
-            Put on sale
-          </Button>
-          <Button size="small" look="danger" onPress={() => ask('delete')}>
-            Delete
-          </Button>
+          {ACTIONS.map((action) => (
+            <Button
+              key={action}
+              size="small"
+              look={action === 'delete' ? 'danger' : 'secondary'}
+              isDisabled={selectAll.isPending}
+              onPress={() => ask(action)}
+            >
+              {TEXTS[action].confirm}
+            </Button>
+          ))}
           <Button size="small" look="quiet" onPress={onClear}>
             Clear selection
           </Button>
@@ -112,6 +123,7 @@ const TEXTS = {
   show: { title: 'Put listings on sale', confirm: 'Put on sale' },
   delete: { title: 'Delete listings', confirm: 'Delete' },
 }
+const ACTIONS = Object.keys(TEXTS) as Asked['action'][]
 
 function BulkDialog({
   action,
@@ -142,7 +154,7 @@ function BulkDialog({
       change: changeOf(action, data),
       name: randomName(),
       calls: 0,
-      before: null,
+      before: target.before ?? null,
       sentAt: null,
       progress: { changed: 0, failed: new Map(), waitingS: 0 },
       isDone: false,

@@ -131,6 +131,21 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(1)
   })
 
+  it('a bulk edit of all that match leaves the listings that are created after they were selected', async () => {
+    const { seller, member } = await newShop(app)
+    await list(seller, ...items(3))
+    const page = await app.open('/dashboard/listings', { member })
+    await page.getByRole('checkbox', { name: 'Select Charizard ex' }).first().check({ force: true })
+    await page.getByRole('button', { name: 'Select all 3 that match' }).click()
+    await page.getByText('3 listings selected').waitFor()
+    const created = await list(seller, cardItem(), cardItem())
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('3 listings changed.').waitFor()
+    const { body } = await seller.get('/v1/listings')
+    expect(new Set(body.data.map(({ id }: { id: number }) => id))).toEqual(new Set(created))
+  })
+
   /** Opens the dialog that changes the prices of 1,001 listings, which takes two calls. */
   const openBulkEdit = async () => {
     const { seller, member } = await newShop(app)
