@@ -232,6 +232,7 @@ function Preview({
             {leftOut > 0 &&
               ` ${plural(leftOut, 'row is', 'rows are')} left out, because the status is sold or hidden.`}
           </p>
+          {isExport(csv) && good.length > 0 && <ExportNotice />}
           {bad.length > 0 && (
             <RowList
               label="Rows with mistakes"
@@ -276,6 +277,22 @@ function Preview({
     </>
   )
 }
+
+/** Whether a file comes from an export: its rows have listings, if it is of this shop and they were not deleted. */
+const isExport = ({ columns }: CsvFile): boolean =>
+  ['id', 'status'].every((name) => columns.some((column) => column.toLowerCase() === name))
+
+/** Says that an exported file adds listings, where a seller may expect that it changes them. */
+const ExportNotice = () => (
+  <div className="notice warn">
+    <Icon name="warning" />
+    <div>
+      <strong>This file is an export.</strong> If it comes from this shop, the listings in it that
+      still exist are listed a second time, and their stock is on sale twice. To change them, use
+      the list on the page Listings, or <code>cardstall listings reprice</code>.
+    </div>
+  </div>
+)
 
 /** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
 const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])

@@ -87,7 +87,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByText('No shipping option of this account is enabled').waitFor()
   })
 
-  it('an import leaves out the listings that were sold or hidden when they were exported, and counts them', async () => {
+  it('an import leaves out the listings that were sold or hidden when they were exported, counts them, and warns that the others are listed a second time', async () => {
     const { seller, member } = await newShop(app)
     const ids = await list(seller, cardItem(), cardItem(), cardItem())
     await seller.patch(`/v1/listings/${ids[1]}`, { payload: { status: 'hidden' } })
@@ -102,6 +102,8 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page
       .getByText('1 row can be listed. 2 rows are left out, because the status is sold or hidden.')
       .waitFor()
+    await page.getByText('This file is an export.').waitFor()
+    await expectAccessible(page)
     await page.getByRole('button', { name: 'List 1 row' }).click()
     await page.getByText('1 row listed.').waitFor()
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(4)
