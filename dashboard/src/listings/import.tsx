@@ -23,7 +23,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Select } from '../ui/fields.tsx'
 import { FormErrors } from '../ui/form.tsx'
-import { formatNumber, plural } from '../ui/format.ts'
+import { formatMoney, formatNumber, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
@@ -349,6 +349,18 @@ async function checkAll(
   return checked
 }
 
+/** The values that a row would list. A mistake in the columns shows here before it is on sale. */
+const traitsOf = ({ card, condition, language, printing, price, quantity }: Item) =>
+  [
+    condition,
+    language,
+    card && String(printing ?? 'standard').replaceAll('_', ' '),
+    typeof price === 'number' && formatMoney(price),
+    typeof quantity === 'number' && plural(quantity, 'unit'),
+  ]
+    .filter(Boolean)
+    .join(' · ')
+
 function RowList({
   label,
   rows,
@@ -369,6 +381,7 @@ function RowList({
             <span className="row-number">Row {formatNumber(row.number)}</span>
             <span>
               <strong>{row.name ?? String(row.item.card ?? row.item.product ?? 'No card')}</strong>
+              <span className="help">{traitsOf(row.item)}</span>
               {[...row.reasons, ...row.warnings].map((message) => (
                 <span key={message} className={row.reasons.length > 0 ? 'error' : 'help'}>
                   {message}

@@ -65,7 +65,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     ])
   })
 
-  it('the preview of an import counts the warnings among the rows that can be listed', async () => {
+  it('the preview of an import shows what each row lists, and counts the warnings among the rows that can be listed', async () => {
     const { member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
@@ -75,6 +75,9 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     expect(await counts.textContent()).toBe(
       '1 row can be listed, 1 of them has a warning, 1 row has mistakes.',
     )
+    const details = page.getByText('NM · EN · standard · €1.50 · 1 unit')
+    expect(await details.count()).toBe(2)
+    expect(await page.getByText('This file is an export.').count()).toBe(0)
   })
 
   it('an import says so if no shipping option of the shop is enabled, because nobody can order then', async () => {
