@@ -5,6 +5,7 @@ import { notify } from '../ui/toast.tsx'
 import { createListings, pause, UnknownOutcomeError, untilWritten } from './api.ts'
 import {
   changeProgress,
+  type Failure,
   forgetImport,
   type ImportFile,
   type Progress,
@@ -88,6 +89,15 @@ export async function begin(accountId: number, file: ImportFile): Promise<boolea
 
 const chunksOf = ({ items }: ImportFile) => inBatches(items, CHUNK, ({ item }) => item)
 
+const UNKNOWN = 'Unknown: it may be listed already. Check it before you import it again.'
+
+/** The rows of an import that has stopped whose outcome the service has not said, with the reasons. */
+export const unsentOf = ({ chunks, progress: { next, sentAt } }: Run): Failure[] =>
+  chunks.slice(next).flatMap((chunk, i) => {
+    const reason = i === 0 && sentAt !== null ? UNKNOWN : 'Not sent.'
+    return chunk.map(({ position }) => ({ position, reason }))
+  })
+
 /** Continues an import that has stopped. */
 export async function start(accountId: number): Promise<void> {
   if (run?.state !== 'stopped') return
@@ -95,7 +105,7 @@ export async function start(accountId: number): Promise<void> {
   await send(accountId)
 }
 
-/** Pauses the import, also in the tab that sends it. */
+/** Pauses the import, also in the tab that sends it, and shows how far that one has come. */
 export async function stop(accountId: number): Promise<void> {
   if (!run) return
   try {
@@ -214,10 +224,7 @@ async function sendNext(
             }
           : [],
       )
-    : chunk.map(({ position }) => ({
-        position,
-        reason: 'Unknown: it may be listed already. Check it before you import it again.',
-      }))
+    : chunk.map(({ position }) => ({ position, reason: UNKNOWN }))
   return keep((stored) =>
     stored.next === next
       ? {

@@ -3,7 +3,6 @@ import { DropZone, FileTrigger } from 'react-aria-components'
 import {
   CsvError,
   type CsvFile,
-  type CsvRow,
   FIELDS,
   failedCsv,
   guessMapping,
@@ -20,6 +19,7 @@ import { randomName } from '../client.ts'
 import { saveFile } from '../save-file.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
 import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Select } from '../ui/fields.tsx'
 import { FormErrors } from '../ui/form.tsx'
@@ -29,8 +29,8 @@ import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar } from './bulk.tsx'
-import { begin, discard, type Run, resume, start, stop, useRun } from './import-run.ts'
-import type { Failure } from './import-store.ts'
+import { begin, discard, type Run, resume, start, stop, unsentOf, useRun } from './import-run.ts'
+import type { Failure, ImportFile } from './import-store.ts'
 
 /** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
 export default function ImportListings() {
@@ -414,7 +414,9 @@ function RowList({
 function Running({ run, accountId }: { run: Run; accountId: number }) {
   const { file, chunks, progress, state, waitingS, error, warnings = [] } = run
   const sent = chunks.slice(0, progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
-  const failed = [...file.refused, ...progress.failed].sort((a, b) => a.position - b.position)
+  const failed = failedIn(run)
+  const [isDiscarding, setIsDiscarding] = useState(false)
+  const [isSaved, setIsSaved] = useState(false)
   return (
     <Section
       title={state === 'done' ? 'The import is complete' : `Importing ${file.name}`}
@@ -441,7 +443,13 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
               </li>
             ))}
           </ul>
-          <Button icon="download" onPress={() => download(file.columns, file.rows, failed)}>
+          <Button
+            icon="download"
+            onPress={() => {
+              download('failed-rows.csv', file, failed)
+              setIsSaved(state === 'done')
+            }}
+          >
             Download the failed rows
           </Button>
         </>
@@ -459,20 +467,72 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
           </ButtonLink>
         )}
         {state !== 'running' && (
-          <Button onPress={() => discard(accountId)}>
-            {state === 'done' ? 'Import another file' : 'Discard the rest'}
+          <Button
+            onPress={async () => {
+              // Another tab may have continued it.
+              if (state === 'stopped') await stop(accountId)
+              else if (isSaved || failed.length === 0) return discard(accountId)
+              setIsDiscarding(true)
+            }}
+          >
+            {discardLabel(run)}
           </Button>
         )}
       </div>
+      {isDiscarding && (
+        <DiscardDialog run={run} accountId={accountId} onClose={() => setIsDiscarding(false)} />
+      )}
     </Section>
   )
 }
 
-/** Saves the rows that failed, with their reasons, as a file. */
-function download(columns: string[], rows: CsvRow[], failed: Failure[]): void {
+const failedIn = ({ file, progress }: Run) => inOrder([...file.refused, ...progress.failed])
+
+const inOrder = (failures: Failure[]) => failures.sort((a, b) => a.position - b.position)
+
+const discardLabel = ({ state }: Run) =>
+  state === 'done' ? 'Import another file' : 'Discard the rest'
+
+/** Asks before the page forgets an import: nothing else knows which rows of its file are listed. */
+function DiscardDialog({
+  run,
+  accountId,
+  onClose,
+}: {
+  run: Run
+  accountId: number
+  onClose: () => void
+}) {
+  const { file, progress } = run
+  const rest = inOrder([...failedIn(run), ...unsentOf(run)])
+  return (
+    <ConfirmDialog
+      title={discardLabel(run)}
+      confirm={discardLabel(run)}
+      onConfirm={() => discard(accountId)}
+      onClose={onClose}
+    >
+      <p>
+        This page forgets <strong>{plural(rest.length, 'row')}</strong> that it has not listed, with
+        the reasons. Download them to import only these later
+        {progress.created > 0 &&
+          `: another import of ${file.name} would list ${plural(progress.created, 'row')} a second time`}
+        .
+      </p>
+      <div>
+        <Button icon="download" onPress={() => download('remaining-rows.csv', file, rest)}>
+          Download the rows
+        </Button>
+      </div>
+    </ConfirmDialog>
+  )
+}
+
+/** Saves rows that are not listed, with the reasons, as a file. */
+function download(name: string, { columns, rows }: ImportFile, failed: Failure[]): void {
   const text = failedCsv(
     columns,
     failed.map(({ position, reason }) => ({ row: rows[position]!.values, reason })),
   )
-  saveFile(new Blob([text], { type: 'text/csv' }), 'failed-rows.csv')
+  saveFile(new Blob([text], { type: 'text/csv' }), name)
 }

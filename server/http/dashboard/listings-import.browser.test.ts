@@ -20,6 +20,8 @@ const TIMEOUT_MS = 180_000
 /** Writes per minute, the check of a preview included: an import of five chunks has to wait. */
 const WRITES = 4
 
+const UNKNOWN = 'Unknown: it may be listed already. Check it before you import it again.'
+
 describe.skipIf(!chromiumPath)('the import of listings', () => {
   let app: BrowserApp
   /** The clock of the rate limits, a second before the end of its minute. */
@@ -210,6 +212,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await openSecond()
     await second.getByRole('button', { name: 'Pause' }).click()
     await second.getByRole('button', { name: 'Discard the rest' }).click()
+    await second.getByRole('dialog').getByRole('button', { name: 'Discard the rest' }).click()
     await startImport(second, 50)
     release()
     await first.getByRole('button', { name: 'Choose a file' }).waitFor()
@@ -250,6 +253,52 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       expect(await totalOf(seller)).toBe(150)
     },
   )
+
+  it('the rows that an import has not listed are offered as a file before they are discarded, with the reasons', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /ERR_FAILED/ })
+    const button = (name: string) => page.getByRole('button', { name })
+    const dialog = page.getByRole('dialog')
+    await button('Choose a file').waitFor()
+    const rows = items(250).map(({ card, description }) => `${card},NM,EN,1,1,${description}`)
+    const header = 'card,condition,language,price,quantity,description'
+    await chooseFile(page, [header, 'nothing,NM,EN,1,1,wrong card', ...rows].join('\n'))
+    let chunks = 0
+    await page.route('**/dashboard/api/listings', async (route) => {
+      if (++chunks < 2) return route.continue()
+      await route.fetch()
+      await button('Pause').click()
+      await route.abort()
+    })
+    await button('List 250 rows').click()
+    await button('Discard the rest').click()
+    await dialog.getByText('151 rows').waitFor()
+    await expectAccessible(page)
+    const file = await downloadBy(page, dialog.getByRole('button', { name: 'Download the rows' }))
+    const text = await readFile(await file.path(), 'utf8')
+    expect(text.split('\r\n')).toEqual([
+      `\ufeff${header},reason`,
+      'nothing,NM,EN,1,1,wrong card,"There is no card ""nothing""."',
+      ...rows.slice(100, 200).map((row) => `${row},${UNKNOWN}`),
+      ...rows.slice(200).map((row) => `${row},Not sent.`),
+      '',
+    ])
+    await dialog.getByRole('button', { name: 'Discard the rest' }).click()
+    await page.unrouteAll()
+    await chooseFile(page, text.replace(/^.*,Unknown: .*\r\n/gm, ''))
+    await button('List 50 rows').click()
+    await page.getByText('50 rows listed, 1 row failed.').waitFor()
+    const listed = await app.ctx.db`
+      select distinct description from listings where account_id = ${seller.accountId}
+    `
+    expect([listed.length, await totalOf(seller)]).toEqual([250, 250])
+    await button('Import another file').click()
+    await dialog.getByText('1 row').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await downloadBy(page, button('Download the failed rows'))
+    await button('Import another file').click()
+    await button('Choose a file').waitFor()
+  })
 
   it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
     const { seller, first, second, openSecond, release } = await openTwoTabs()
