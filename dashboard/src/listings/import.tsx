@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { DropZone, FileTrigger } from 'react-aria-components'
 import {
   CsvError,
@@ -176,6 +176,7 @@ function Preview({
   const [leftOut] = useState(() => leftOutRows(csv).size)
   /** Cards that the seller has chosen, by what makes a row ambiguous. */
   const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
+  const answers = useRef<Answers>(new Map())
   const [rows, setRows] = useState<Row[]>()
   const [done, setDone] = useState(0)
   const [error, setError] = useState<string>()
@@ -186,9 +187,12 @@ function Preview({
     setRows(undefined)
     setDone(0)
     setError(undefined)
-    checkAll(csv, mapping, choices, abort.signal, setDone).then(setRows, (error) => {
-      if (!abort.signal.aborted) setError((error as Error).message)
-    })
+    checkAll(csv, mapping, choices, answers.current, abort.signal, setDone).then(
+      setRows,
+      (error) => {
+        if (!abort.signal.aborted) setError((error as Error).message)
+      },
+    )
     return () => abort.abort()
   }, [csv, mapping, choices])
 
@@ -297,17 +301,21 @@ const ExportNotice = () => (
 /** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
 const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])
 
-/** Reads the rows of listings that were on sale, and checks them with the service. */
+/** What the service has said about items, by their JSON. */
+type Answers = Map<string, Checked>
+
+const keyOf = ({ item }: { item: Item }) => JSON.stringify(item)
+
+/** Reads the rows of listings that were on sale, and checks those with the service that have no answer yet. */
 async function checkAll(
   csv: CsvFile,
   mapping: Mapping,
   choices: ReadonlyMap<string, string>,
+  answers: Answers,
   signal: AbortSignal,
   report: (done: number) => void,
 ): Promise<Row[]> {
   const { columns, rows } = csv
-  const all: Row[] = []
-  let done = 0
   const leftOut = leftOutRows(csv)
   const read = rows.flatMap(({ values }, position) =>
     leftOut.has(position) ? [] : { position, ...readRow(values, mapping, columns) },
@@ -316,30 +324,35 @@ async function checkAll(
     const chosen = choices.get(wantedBy(item))
     if (chosen !== undefined) item.card = chosen
   }
-  const chunks = inBatches(read, CHECKED_AT_ONCE, ({ item }) => item)
+  const unchecked = read.filter((row) => !answers.has(keyOf(row)))
+  let done = read.length - unchecked.length
+  report(done)
+  const chunks = inBatches(unchecked, CHECKED_AT_ONCE, ({ item }) => item)
   const work = async () => {
     for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) {
       const { data } = await untilAnswered(() => checkItems(chunk.map(({ item }) => item)), signal)
       signal.throwIfAborted()
-      for (const [i, { position, item, errors, warnings }] of chunk.entries()) {
-        const checked: Checked = data[i]!
-        // A value that is no number or too long is not in the item: its own message says more.
-        const merged = { ...checked.errors, ...errors }
-        all[position] = {
-          position,
-          number: rows[position]!.number,
-          item,
-          warnings,
-          reasons: messagesOf(merged),
-          candidates: (checked.candidates ?? []) as Candidate[],
-          name: checked.item && `${checked.item.name}, ${checked.item.details}`,
-        }
-      }
+      for (const [i, row] of chunk.entries()) answers.set(keyOf(row), data[i]!)
       done += chunk.length
       report(done)
     }
   }
   await Promise.all([work(), work()])
+  const all: Row[] = []
+  for (const { position, item, errors, warnings } of read) {
+    const checked = answers.get(keyOf({ item }))!
+    // A value that is no number or too long is not in the item: its own message says more.
+    const merged = { ...checked.errors, ...errors }
+    all[position] = {
+      position,
+      number: rows[position]!.number,
+      item,
+      warnings,
+      reasons: messagesOf(merged),
+      candidates: (checked.candidates ?? []) as Candidate[],
+      name: checked.item && `${checked.item.name}, ${checked.item.details}`,
+    }
+  }
   // Without the positions of rows that are left out.
   const checked = all.flat()
   const listable = checked.filter(({ reasons }) => reasons.length === 0)

@@ -36,10 +36,14 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   const csvOf = (count: number) =>
     ['card,condition,language,price,quantity', ...Array(count).fill('sv3-125,NM,EN,1,1')].join('\n')
 
-  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint, and is not lost without a question', async () => {
+  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint, checks only these again, and is not lost without a question', async () => {
     const { seller, member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const checks: number[] = []
+    page.on('request', (request) => {
+      if (request.url().endsWith('/check')) checks.push(request.postDataJSON().items.length)
+    })
     const hints = ['', 'DE', 'EN', '']
     const rows = hints.map((hint, i) => `brs_1,${hint},NM,EN,1,1,row ${i + 2}`)
     const header = 'card,language_hint,condition,language,price,quantity,description'
@@ -55,6 +59,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByRole('button', { name: 'List 4 rows' }).click()
     await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
     expect(questions).toHaveLength(1)
+    expect(checks).toEqual([4, 2])
     const listed = await app.ctx.db<{ description: string; card_id: string }[]>`
       select description, card_id from listings where account_id = ${seller.accountId}
       order by description
