@@ -176,7 +176,7 @@ const columnsFor = (slice: OwnSlice, onCancel: (row: OrderRow) => void): Column<
 function AddressSection({ buyer: { name, address } }: { buyer: OwnSlice['buyer'] }) {
   const lines = address && linesOf(address as Address)
   return (
-    <Section title="Ship to" actions={lines && <CopyButton text={lines.join('\n')} label="Copy" />}>
+    <Section title="Ship to" actions={lines && <CopyButton text={lines.join('\n')} />}>
       {lines ? (
         <address>
           {lines.map((line) => (

@@ -51,11 +51,10 @@ export function Button({
 export const IconButton = ({
   label,
   icon,
-  look = 'quiet',
   size,
   ...props
-}: Omit<ButtonProps, 'children' | 'icon'> & { label: string; icon: IconName }) => (
-  <AriaButton {...props} aria-label={label} className={classes('button only-icon', look, size)}>
+}: Omit<ButtonProps, 'children' | 'icon' | 'look'> & { label: string; icon: IconName }) => (
+  <AriaButton {...props} aria-label={label} className={classes('button only-icon quiet', size)}>
     <Icon name={icon} />
   </AriaButton>
 )

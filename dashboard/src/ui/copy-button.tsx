@@ -5,7 +5,7 @@ import { notify } from './toast.tsx'
 const CONFIRMED_MS = 2_000
 
 /** Copies a text to the clipboard, and says so. */
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function CopyButton({ text }: { text: string }) {
   const [isCopied, setIsCopied] = useState(false)
   useEffect(() => {
     if (!isCopied) return
@@ -27,7 +27,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
 
   return (
     <Button size="small" icon={isCopied ? 'check' : 'copy'} onPress={copy}>
-      <span aria-live="polite">{isCopied ? 'Copied' : label}</span>
+      <span aria-live="polite">{isCopied ? 'Copied' : 'Copy'}</span>
     </Button>
   )
 }

@@ -16,7 +16,6 @@ type DialogProps = {
    */
   isHeld?: boolean
   children: ReactNode
-  size?: 'wide'
   /** Protects input from a click next to the dialog. Escape and the close button still close it. */
   isModalStrict?: boolean
 }
@@ -25,7 +24,7 @@ type DialogProps = {
  * A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. Escape, a click next to the
  * dialog and each button with `slot="close"` ask before they lose what was typed in a form; `onClose` itself doesn't.
  */
-export function Dialog({ title, onClose, children, size, isModalStrict, ...props }: DialogProps) {
+export function Dialog({ title, onClose, children, isModalStrict, ...props }: DialogProps) {
   const dialog = useRef<HTMLElement>(null)
   const [isSaving, hold] = useState(false)
   const { isHeld = isSaving } = props
@@ -37,7 +36,7 @@ export function Dialog({ title, onClose, children, size, isModalStrict, ...props
       className="overlay"
       onOpenChange={() => mayClose(dialog.current!) && onClose()}
     >
-      <Modal className={size ? `modal ${size}` : 'modal'}>
+      <Modal className="modal">
         <AriaDialog ref={dialog} className="dialog">
           <header className="dialog-header">
             <Heading slot="title">{title}</Heading>

@@ -5,7 +5,6 @@ import {
   CheckboxGroup as AriaCheckboxGroup,
   Radio as AriaRadio,
   RadioGroup as AriaRadioGroup,
-  Switch as AriaSwitch,
   TextArea as AriaTextArea,
   TextField as AriaTextField,
   type CheckboxProps,
@@ -14,7 +13,6 @@ import {
   Group,
   Input,
   Label,
-  type SwitchProps,
   Text,
   type TextFieldProps,
 } from 'react-aria-components'
@@ -26,13 +24,7 @@ type Labelled = {
   label: string
   /** Below the field. */
   help?: ReactNode
-  /** Shows the label to screen readers only, where the context says it: a table's column, a search box. */
-  isLabelHidden?: boolean
 }
-
-const FieldLabel = ({ label, isLabelHidden }: Pick<Labelled, 'label' | 'isLabelHidden'>) => (
-  <Label className={classes('label', isLabelHidden && 'visually-hidden')}>{label}</Label>
-)
 
 const Help = ({ help }: { help?: ReactNode }) =>
   help === undefined ? null : (
@@ -42,14 +34,19 @@ const Help = ({ help }: { help?: ReactNode }) =>
   )
 
 type TextProps = Labelled &
-  Omit<TextFieldProps, 'children' | 'className'> & { placeholder?: string; isMonospaced?: boolean }
+  Omit<TextFieldProps, 'children' | 'className'> & { isMonospaced?: boolean }
 
-export const TextField = ({ placeholder, isMonospaced, ...props }: TextProps) => {
-  const { label, help, isLabelHidden, ...field } = props
+export const TextField = ({
+  label,
+  help,
+  placeholder,
+  isMonospaced,
+  ...field
+}: TextProps & { placeholder?: string }) => {
   const { messages, validated } = useMessages(field)
   return (
     <AriaTextField {...validated} className="field">
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Label className="label">{label}</Label>
       <Input className={classes('input', isMonospaced && 'code')} placeholder={placeholder} />
       <Help help={help} />
       <Messages messages={messages} />
@@ -58,21 +55,17 @@ export const TextField = ({ placeholder, isMonospaced, ...props }: TextProps) =>
 }
 
 export const TextArea = ({
+  label,
+  help,
   rows = 4,
-  placeholder,
   isMonospaced,
-  ...props
+  ...field
 }: TextProps & { rows?: number }) => {
-  const { label, help, isLabelHidden, ...field } = props
   const { messages, validated } = useMessages(field)
   return (
     <AriaTextField {...validated} className="field">
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
-      <AriaTextArea
-        className={classes('input', isMonospaced && 'code')}
-        rows={rows}
-        placeholder={placeholder}
-      />
+      <Label className="label">{label}</Label>
+      <AriaTextArea className={classes('input', isMonospaced && 'code')} rows={rows} />
       <Help help={help} />
       <Messages messages={messages} />
     </AriaTextField>
@@ -83,7 +76,6 @@ export const TextArea = ({
 export const CountField = ({
   label,
   help,
-  isLabelHidden,
   defaultValue,
   minValue = 0,
   maxValue,
@@ -112,7 +104,7 @@ export const CountField = ({
         else event.continuePropagation()
       }}
     >
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Label className="label">{label}</Label>
       <Group className="number">
         <Input className="input" />
         <AriaButton
@@ -142,17 +134,11 @@ export const CountField = ({
  * A number with decimals. `readNumber` reads its text. It isn't React Aria's field of numbers, which drops
  * the commas of any text: 12,50 becomes 1250.
  */
-export const DecimalField = ({
-  label,
-  help,
-  isLabelHidden,
-  unit,
-  ...field
-}: TextProps & { unit?: '€' }) => {
+export const DecimalField = ({ label, help, unit, ...field }: TextProps & { unit?: '€' }) => {
   const { messages, validated } = useMessages(field)
   return (
     <AriaTextField {...validated} className="field" inputMode="decimal" autoComplete="off">
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Label className="label">{label}</Label>
       <Group className="decimal">
         {unit}
         <Input className="input amount" />
@@ -174,12 +160,13 @@ export const MoneyField = ({
 export type Option = { value: string; label: string }
 
 type NativeProps = Labelled & {
+  /** Shows the label to screen readers only, where the context says it. */
+  isLabelHidden?: boolean
   name?: string
   value?: string
   defaultValue?: string
   onChange?: (value: string) => void
   isRequired?: boolean
-  isDisabled?: boolean
 }
 
 /** One of a few options. The browser's own control, which phones show best. */
@@ -198,9 +185,9 @@ export const Select = ({ options, ...props }: NativeProps & { options: readonly 
 )
 
 /** A calendar date as `2026-03-01`, or nothing. */
-export const DateField = ({ min, max, ...props }: NativeProps & { min?: string; max?: string }) => (
+export const DateField = (props: NativeProps) => (
   <NativeField {...props}>
-    {(control) => <input className="input" type="date" min={min} max={max} {...control} />}
+    {(control) => <input className="input" type="date" {...control} />}
   </NativeField>
 )
 
@@ -210,7 +197,6 @@ function NativeField({
   isLabelHidden,
   onChange,
   isRequired,
-  isDisabled,
   children,
   ...field
 }: NativeProps & { children: (control: object) => ReactNode }) {
@@ -225,7 +211,6 @@ function NativeField({
         id,
         ...field,
         'aria-required': isRequired,
-        disabled: isDisabled,
         'aria-invalid': messages ? true : undefined,
         'aria-describedby': messages
           ? `${id}-error`
@@ -298,7 +283,6 @@ export const CheckboxGroup = ({
   label,
   help,
   options,
-  isLabelHidden,
   ...group
 }: GroupProps & {
   value?: string[]
@@ -308,7 +292,7 @@ export const CheckboxGroup = ({
   const { messages, validated } = useMessages(group)
   return (
     <AriaCheckboxGroup {...validated} className="field">
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Label className="label">{label}</Label>
       {options.map((option) => (
         <Checkbox key={option.value} value={option.value}>
           <OptionText {...option} />
@@ -325,13 +309,12 @@ export const RadioGroup = ({
   label,
   help,
   options,
-  isLabelHidden,
   ...group
 }: GroupProps & { value?: string; defaultValue?: string; onChange?: (value: string) => void }) => {
   const { messages, validated } = useMessages(group)
   return (
     <AriaRadioGroup {...validated} className="field">
-      <FieldLabel label={label} isLabelHidden={isLabelHidden} />
+      <Label className="label">{label}</Label>
       {options.map((option) => (
         <AriaRadio key={option.value} value={option.value} className="check">
           <span className="box round" aria-hidden="true" />
@@ -349,15 +332,4 @@ const OptionText = ({ label, help }: { label: string; help?: ReactNode }) => (
     {label}
     {help !== undefined && <span className="help">{help}</span>}
   </span>
-)
-
-/** Something that is on or off, and takes effect at once. */
-export const Switch = ({
-  children,
-  ...props
-}: Omit<SwitchProps, 'children' | 'className'> & { children: ReactNode }) => (
-  <AriaSwitch {...props} className="switch">
-    <span className="track" aria-hidden="true" />
-    {children}
-  </AriaSwitch>
 )

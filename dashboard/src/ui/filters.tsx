@@ -12,7 +12,7 @@ const clearing = new EventTarget()
 const POSITIONS = ['page', 'after', 'before']
 
 /**
- * Filters, sorting and the page of a list, kept in the address: links can be shared, and Back returns to the filters of
+ * Filters and the page of a list, kept in the address: links can be shared, and Back returns to the filters of
  * before. A filter with its default value isn't in the address. A change without a position returns to the first page.
  *
  * A list has one set of them: a second set would write the parameters back that the first has just removed.
@@ -39,7 +39,7 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
     )
 
   const isFiltered = Object.entries(defaults).some(
-    ([name, value]) => name !== 'sort' && !POSITIONS.includes(name) && filters[name] !== value,
+    ([name, value]) => !POSITIONS.includes(name) && filters[name] !== value,
   )
   const clearFilters = () => {
     clearing.dispatchEvent(new Event('clear'))

@@ -24,13 +24,12 @@ export function setTimeZone(zone: string | undefined): void {
   formats = undefined
 }
 
-type Format = 'date' | 'time' | 'dateTime' | 'full'
+type Format = 'date' | 'dateTime' | 'full'
 let formats: Record<Format, Intl.DateTimeFormat> | undefined
 
 function format(name: Format): Intl.DateTimeFormat {
   formats ??= {
     date: new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone }),
-    time: new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short', timeZone }),
     dateTime: new Intl.DateTimeFormat(LOCALE, {
       dateStyle: 'medium',
       timeStyle: 'short',

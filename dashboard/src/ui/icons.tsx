@@ -96,7 +96,6 @@ const ICONS = {
   up: <path d="m7 14 5-5 5 5" />,
   left: <path d="m14 7-5 5 5 5" />,
   right: <path d="m10 7 5 5-5 5" />,
-  sort: <path d="m8 10 4-4 4 4M8 14l4 4 4-4" />,
   signOut: (
     <path d="M10 4.5H6.5A1.5 1.5 0 0 0 5 6v12a1.5 1.5 0 0 0 1.5 1.5H10M14 8l4 4-4 4M18 12H9.5" />
   ),

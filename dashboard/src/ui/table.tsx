@@ -10,13 +10,11 @@ import { Icon } from './icons.tsx'
 import { Loaded, Loading } from './states.tsx'
 
 export type Column<Row> = {
-  /** Also the value of `sort`. */
   key: string
   header: string
   cell: (row: Row) => ReactNode
   /** Numbers and amounts. */
   align?: 'end'
-  isSortable?: boolean
   /** Names the row for screen readers: once per table. */
   isRowHeader?: boolean
   /** The header is for screen readers only: actions, pictures. */
@@ -37,8 +35,6 @@ export function useSelection(shown: readonly number[]): Selection {
 /**
  * A table. The server sorts and paginates; see Pagination. It is the browser's own table, because fields and buttons inside
  * are reached with Tab. On a phone each row is a block, with the headers as labels, below the checkbox for all rows.
- *
- * @param sort `price` or `-price`, bound to the address with useFilters
  */
 export function Table<Row>({
   label,
@@ -46,8 +42,6 @@ export function Table<Row>({
   rows,
   keyOf,
   nameOf,
-  sort,
-  onSort,
   selection,
 }: {
   label: string
@@ -56,8 +50,6 @@ export function Table<Row>({
   keyOf: (row: Row) => number
   /** Names a row's checkbox. */
   nameOf?: (row: Row) => string
-  sort?: string
-  onSort?: (sort: string) => void
   selection?: Selection
 }) {
   const keys = rows.map(keyOf)
@@ -84,8 +76,10 @@ export function Table<Row>({
                 </Checkbox>
               </th>
             )}
-            {columns.map((column) => (
-              <Header key={column.key} column={column} sort={sort} onSort={onSort} />
+            {columns.map(({ key, header, align, isHeaderHidden }) => (
+              <th key={key} scope="col" className={align}>
+                <span className={isHeaderHidden ? 'visually-hidden' : undefined}>{header}</span>
+              </th>
             ))}
           </tr>
         </thead>
@@ -123,36 +117,6 @@ export function Table<Row>({
         </tbody>
       </table>
     </div>
-  )
-}
-
-function Header<Row>({
-  column: { key, header, align, isSortable, isHeaderHidden },
-  sort,
-  onSort,
-}: {
-  column: Column<Row>
-  sort?: string
-  onSort?: (sort: string) => void
-}) {
-  const direction = sort === key ? 'ascending' : sort === `-${key}` ? 'descending' : undefined
-  return (
-    <th scope="col" className={align} aria-sort={isSortable ? (direction ?? 'none') : undefined}>
-      {isSortable && onSort ? (
-        <button
-          type="button"
-          className="sort"
-          onClick={() => onSort(direction === 'ascending' ? `-${key}` : key)}
-        >
-          {header}
-          <Icon
-            name={direction === 'ascending' ? 'up' : direction === 'descending' ? 'down' : 'sort'}
-          />
-        </button>
-      ) : (
-        <span className={isHeaderHidden ? 'visually-hidden' : undefined}>{header}</span>
-      )}
-    </th>
   )
 }
 

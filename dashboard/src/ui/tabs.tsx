@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 
-export type TabLink = { href: string; label: string; count?: number }
+export type TabLink = { href: string; label: string }
 
 /** The parts of a page, each at its own address. */
 export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {
@@ -22,10 +22,9 @@ export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {
   }, [path])
   return (
     <nav className="tabs" aria-label={label} ref={nav}>
-      {tabs.map(({ href, label: text, count }) => (
+      {tabs.map(({ href, label: text }) => (
         <Link key={href} href={href} aria-current={path === href ? 'page' : undefined}>
           {text}
-          {count !== undefined && <span className="count">{count}</span>}
         </Link>
       ))}
     </nav>

@@ -12,7 +12,7 @@ export const DateTime = ({
   look = 'dateTime',
 }: {
   at: string | null
-  look?: 'dateTime' | 'date' | 'time' | 'relative'
+  look?: 'dateTime' | 'date' | 'relative'
 }) =>
   at === null ? (
     <Missing />
