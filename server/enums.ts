@@ -70,6 +70,18 @@ export type ListingStatus = (typeof LISTING_STATUSES)[number]
 export const ORDER_STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
 
+/** All transitions of an order row. */
+export const TRANSITIONS = {
+  ship: { from: ['pending'], to: 'shipped' },
+  cancel: { from: ['pending', 'shipped', 'disputed'], to: 'cancelled' },
+  cancelAsSeller: { from: ['pending'], to: 'cancelled' },
+  cancelAsSystem: { from: ['pending'], to: 'cancelled' },
+  receive: { from: ['shipped'], to: 'received' },
+  dispute: { from: ['shipped', 'received'], to: 'disputed' },
+  resolveForSeller: { from: ['disputed'], to: 'received' },
+  resolveForBuyer: { from: ['disputed'], to: 'cancelled' },
+} as const satisfies Record<string, { from: readonly OrderStatus[]; to: OrderStatus }>
+
 /** The party that caused a cancellation. */
 export const CANCELLERS = ['buyer', 'seller', 'admin', 'system'] as const
 export type Canceller = (typeof CANCELLERS)[number]

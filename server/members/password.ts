@@ -10,7 +10,7 @@ const SALT_BYTES = 16
 const BYTES = 32
 
 /** Lengths of a password that a member chooses, in characters. */
-export const PASSWORD_LENGTH = { min: 12, max: 200 }
+export const PASSWORD_LENGTH = { min: 12, max: 200 } as const
 
 /** Each derivation takes 32 MB and a tenth of a second of one of Node's four threads, which files and DNS need as well. */
 const inTurn = limitConcurrency(2)

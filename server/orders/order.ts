@@ -1,10 +1,11 @@
-import type {
-  Canceller,
-  CancelReason,
-  Condition,
-  Fulfilment,
-  Language,
-  OrderStatus,
+import {
+  type Canceller,
+  type CancelReason,
+  type Condition,
+  type Fulfilment,
+  type Language,
+  type OrderStatus,
+  TRANSITIONS,
 } from '../enums.ts'
 import { conflict, notFound } from '../errors.ts'
 
@@ -61,18 +62,6 @@ export type Tracking = {
   status: string | null
   updatedAt: Date | null
 }
-
-/** All transitions of an order row. */
-export const TRANSITIONS = {
-  ship: { from: ['pending'], to: 'shipped' },
-  cancel: { from: ['pending', 'shipped', 'disputed'], to: 'cancelled' },
-  cancelAsSeller: { from: ['pending'], to: 'cancelled' },
-  cancelAsSystem: { from: ['pending'], to: 'cancelled' },
-  receive: { from: ['shipped'], to: 'received' },
-  dispute: { from: ['shipped', 'received'], to: 'disputed' },
-  resolveForSeller: { from: ['disputed'], to: 'received' },
-  resolveForBuyer: { from: ['disputed'], to: 'cancelled' },
-} as const satisfies Record<string, { from: readonly OrderStatus[]; to: OrderStatus }>
 
 export type Transition = keyof typeof TRANSITIONS
 

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Canceller, CancelReason, ListingStatus } from '../enums.ts'
+import { type Canceller, type CancelReason, type ListingStatus, TRANSITIONS } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { orderCancelled } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
@@ -15,13 +15,7 @@ import { endDispute } from './dispute.ts'
 import { emailsAbout, type Parties, partiesOf, receivedEmail } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
-import {
-  type Order,
-  orderNotFound,
-  requireTransition,
-  TRANSITIONS,
-  type Transition,
-} from './order.ts'
+import { type Order, orderNotFound, requireTransition, type Transition } from './order.ts'
 import { getOrder } from './orders.ts'
 
 export type OrderContext = Context & { metrics: Metrics }

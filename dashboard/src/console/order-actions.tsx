@@ -1,5 +1,10 @@
 import { type ReactNode, useState } from 'react'
-import { CANCELLERS, DISPUTE_REASONS, type OrderStatus } from '../../../server/enums.ts'
+import {
+  CANCELLERS,
+  DISPUTE_REASONS,
+  type OrderStatus,
+  TRANSITIONS,
+} from '../../../server/enums.ts'
 import { ApiError } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -19,7 +24,7 @@ type Definition = {
   /** The last part of the path. */
   path: string
   /** The statuses in which the service accepts it. */
-  statuses: OrderStatus[]
+  statuses: readonly OrderStatus[]
   /** A further condition. */
   isPossible?: (order: Order) => boolean
   isDangerous?: boolean
@@ -84,7 +89,7 @@ const ACTIONS = {
   cancelOrder: {
     label: 'Cancel',
     path: 'cancel',
-    statuses: ['pending', 'shipped', 'disputed'],
+    statuses: TRANSITIONS.cancel.from,
     isDangerous: true,
     effect: (order, slice) =>
       `Refunds ${refundOf(order, slice)} to the buyer. A cancellation is final.`,
@@ -106,13 +111,13 @@ const ACTIONS = {
   receiveOrder: {
     label: 'Mark as received',
     path: 'receive',
-    statuses: ['shipped'],
+    statuses: TRANSITIONS.receive.from,
     effect: () => 'The seller is paid when all rows of the slice are received or cancelled.',
   },
   disputeOrder: {
     label: 'Open a dispute',
     path: 'dispute',
-    statuses: ['shipped', 'received'],
+    statuses: TRANSITIONS.dispute.from,
     effect: () => 'The seller gets an e-mail and has five days to answer. Payouts wait meanwhile.',
     fields: () => (
       <>
@@ -133,7 +138,7 @@ const ACTIONS = {
   resolveDispute: {
     label: 'Resolve the dispute',
     path: 'resolve',
-    statuses: ['disputed'],
+    statuses: TRANSITIONS.resolveForSeller.from,
     isDangerous: true,
     effect: (order, slice) =>
       `In favour of the buyer, the row is cancelled and the buyer gets ${refundOf(order, slice)} back. In favour of the seller, the row becomes received.`,

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import type { PASSWORD_LENGTH } from '../../../server/members/password.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -6,7 +7,7 @@ import { Section } from '../ui/section.tsx'
 import { notify } from '../ui/toast.tsx'
 import { changePassword, requestEmailChange } from './api.ts'
 
-const MIN_PASSWORD = 12
+const MIN_PASSWORD: (typeof PASSWORD_LENGTH)['min'] = 12
 
 export const SignInTab = ({ email }: { email: string }) => (
   <>
