@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
-import { type Fulfilment, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
+import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { validationError } from '../errors.ts'
 
 /** One line of a seller's list of slices. */
@@ -11,10 +11,7 @@ export type SliceLine = {
   orderId: number
   createdAt: Date
   buyerName: string
-  hasAddress: boolean
   method: string
-  fulfilment: Fulfilment
-  tracked: boolean
   /** Number of rows in each status. */
   statuses: Record<OrderStatus, number>
   lines: number
@@ -239,10 +236,7 @@ async function readLines(db: Db, ids: number[]): Promise<SliceLine[]> {
       first."orderId",
       s.created_at as "createdAt",
       c.buyer_name as "buyerName",
-      c.address is not null as "hasAddress",
       s.shipping_method as method,
-      s.fulfilment,
-      s.tracked,
       summed.statuses,
       summed.lines,
       summed.units,

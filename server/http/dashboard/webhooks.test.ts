@@ -157,7 +157,6 @@ describe('webhooks in the dashboard', () => {
     const period = { payload: { from: '2020-01-01', to: '2100-01-01' } }
     const event = { payload: { event: 'order.created' } }
     for (const refused of [
-      stranger.get(`${PATH}/${endpoint.id}`),
       stranger.delete(`${PATH}/${endpoint.id}`),
       stranger.post(`${PATH}/${endpoint.id}/enable`),
       stranger.post(`${PATH}/${endpoint.id}/rotate-secret`),

@@ -19,7 +19,6 @@ import {
   enableEndpoint,
   listEndpoints,
   removeEndpoint,
-  requireEndpoint,
   rotateSecret,
 } from '../../webhooks/endpoints.ts'
 import { once } from '../idempotency.ts'
@@ -102,14 +101,6 @@ export const webhooksApi =
         })
         return sendJson(reply.code(response.status as 201), response.body)
       },
-    )
-
-    app.get(
-      '/webhooks/:id',
-      { schema: { ...endpoint, response: { 200: Data(EndpointSchema, 'The endpoint') } } },
-      async ({ member, params }) => ({
-        data: endpointRecord(await requireEndpoint(ctx, member.accountId, params.id)),
-      }),
     )
 
     app.delete(

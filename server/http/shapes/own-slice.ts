@@ -3,7 +3,7 @@ import { CANCEL_REASONS, CANCELLERS } from '../../enums.ts'
 import { MOMENTS, timelineOf } from '../../orders/timeline.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
 import type { SliceActions } from '../../shipping/slice-actions.ts'
-import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { Nullable, OneOf, Timestamp } from '../schema.ts'
 import { OwnOrderSchema, ownOrderJson } from './own-order.ts'
 import { sliceFields, sliceJson } from './slice.ts'
@@ -30,9 +30,6 @@ export const OwnSliceSchema = Type.Object({
       status: OneOf(['ready', 'processing', 'action_required'] as const),
       message: Nullable(Type.String()),
       label_url: Nullable(Type.String()),
-      expires_at: Nullable(Timestamp()),
-      provider: Type.String(),
-      bought_at: Timestamp(),
     }),
   ]),
   timeline: TimelineSchema,
@@ -57,9 +54,6 @@ export function ownSliceJson(
       status: label.status,
       message: label.message,
       label_url: label.labelUrl,
-      expires_at: timestampOrNull(label.expiresAt),
-      provider: label.provider,
-      bought_at: timestamp(label.boughtAt),
     },
     timeline: timelineOf(slice, label).map(({ kind, at, orderIds, by, reason }) => ({
       kind,

@@ -11,12 +11,7 @@ export const SliceLineSchema = Type.Object({
   order_id: Type.Integer({ description: 'The first row' }),
   created_at: Timestamp(),
   buyer: Type.Object({ name: Nullable(Type.String(), { description: 'null after its erasure' }) }),
-  has_address: Type.Boolean(),
-  shipping: Type.Object({
-    method: Type.String(),
-    fulfilment: OneOf(['platform', 'self_ship'] as const),
-    tracked: Type.Boolean(),
-  }),
+  shipping: Type.Object({ method: Type.String() }),
   statuses: Type.Object(
     Object.fromEntries(ORDER_STATUSES.map((status) => [status, Type.Integer()])) as Record<
       (typeof ORDER_STATUSES)[number],
@@ -40,8 +35,7 @@ export const sliceLineJson = (line: SliceLine): Static<typeof SliceLineSchema> =
   order_id: line.orderId,
   created_at: timestamp(line.createdAt),
   buyer: { name: line.buyerName || null },
-  has_address: line.hasAddress,
-  shipping: { method: line.method, fulfilment: line.fulfilment, tracked: line.tracked },
+  shipping: { method: line.method },
   statuses: line.statuses,
   lines: line.lines,
   units: line.units,
