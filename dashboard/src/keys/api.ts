@@ -1,11 +1,10 @@
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import type { KeyRecord, NewKeyRecord } from '../../../server/http/dashboard/keys.ts'
 import type { ProgramRecord } from '../../../server/http/dashboard/programs.ts'
 import type { SessionRecord } from '../../../server/http/dashboard/sessions.ts'
 import type { Data } from '../api.ts'
 import { get, post, remove } from '../client.ts'
 import { readAfter, readAgain } from '../query-client.ts'
-import { notifyFailure } from '../ui/toast.tsx'
 
 export type { KeyRecord, NewKeyRecord, ProgramRecord, SessionRecord }
 
@@ -40,12 +39,7 @@ export const usePrograms = () =>
     select: ({ data }) => data,
   })
 
-export const useEndProgram = () =>
-  useMutation({
-    mutationFn: ({ id }: ProgramRecord) => remove(`programs/${id}`),
-    onSettled: () => readAgain(PROGRAMS),
-    onError: notifyFailure,
-  })
+export const endProgram = ({ id }: ProgramRecord) => readAfter(remove(`programs/${id}`), PROGRAMS)
 
 export const endPrograms = () => readAfter(remove('programs'), PROGRAMS)
 
@@ -56,11 +50,6 @@ export const useSessions = () =>
     select: ({ data }) => data,
   })
 
-export const useEndSession = () =>
-  useMutation({
-    mutationFn: ({ id }: SessionRecord) => remove(`sessions/${id}`),
-    onSettled: () => readAgain(SESSIONS),
-    onError: notifyFailure,
-  })
+export const endSession = ({ id }: SessionRecord) => readAfter(remove(`sessions/${id}`), SESSIONS)
 
 export const endOtherSessions = () => readAfter(remove('sessions'), SESSIONS)

@@ -1,19 +1,18 @@
 import { useState } from 'react'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
-import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Section } from '../ui/section.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
-import { endPrograms, useEndProgram, usePrograms } from './api.ts'
+import { endProgram, endPrograms, usePrograms } from './api.ts'
+import { EndButton } from './end-button.tsx'
 import { labelOf } from './scopes.ts'
 
 /** The programs that act for the shop after somebody allowed them in a browser. */
 export function ProgramList() {
   const programs = usePrograms()
-  const end = useEndProgram()
   const [isAsked, setIsAsked] = useState(false)
   const hasSome = (programs.data?.length ?? 0) > 0
   return (
@@ -69,14 +68,10 @@ export function ProgramList() {
                   isHeaderHidden: true,
                   align: 'end',
                   cell: (program) => (
-                    <Button
-                      size="small"
-                      aria-label={`End the access of ${program.name}`}
-                      isPending={end.isPending && end.variables.id === program.id}
-                      onPress={unlessDoubleClick(() => end.mutate(program))}
-                    >
-                      End
-                    </Button>
+                    <EndButton
+                      label={`End the access of ${program.name}`}
+                      onEnd={() => endProgram(program)}
+                    />
                   ),
                 },
               ]}

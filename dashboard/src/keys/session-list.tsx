@@ -2,18 +2,17 @@ import { useState } from 'react'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
-import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
-import { endOtherSessions, useEndSession, useSessions } from './api.ts'
+import { endOtherSessions, endSession, useSessions } from './api.ts'
 import { browserOf } from './browser.ts'
+import { EndButton } from './end-button.tsx'
 
 export function SessionList() {
   const sessions = useSessions()
-  const end = useEndSession()
   const [isAsked, setIsAsked] = useState(false)
   const hasOthers = (sessions.data?.length ?? 0) > 1
   return (
@@ -60,14 +59,10 @@ export function SessionList() {
                 align: 'end',
                 cell: (session) =>
                   !session.current && (
-                    <Button
-                      size="small"
-                      aria-label={`End the session of ${browserOf(session.user_agent)}`}
-                      isPending={end.isPending && end.variables.id === session.id}
-                      onPress={unlessDoubleClick(() => end.mutate(session))}
-                    >
-                      End
-                    </Button>
+                    <EndButton
+                      label={`End the session of ${browserOf(session.user_agent)}`}
+                      onEnd={() => endSession(session)}
+                    />
                   ),
               },
             ]}
