@@ -84,6 +84,17 @@ it('a failed statement fails all of its reads, and no later one', async () => {
   expect(await readTogether({ db }, read, 3)).toBe(3)
 })
 
+it('a request whose time for the database ends fails no other request of its read', async () => {
+  const read = async ({ db }: { db: Db }, items: number[]) => {
+    await db`select pg_sleep(0.3)`
+    return items
+  }
+  const within = (ms: number) => withBudget(newBudget(ms), () => readTogether({ db }, read, ms))
+  const [late, other] = await Promise.allSettled([within(50), within(60_000)])
+  expect(late).toMatchObject({ reason: { message: 'The database did not answer in time.' } })
+  expect(other).toEqual({ status: 'fulfilled', value: 60_000 })
+})
+
 it('a request that has no time left for the database fails a shared read', async () => {
   const read = async ({ db }: { db: Db }, items: number[]) => {
     await db`select pg_sleep(5)`

@@ -1,5 +1,6 @@
-import { type Waiter, waitFor, within } from './shared-work.ts'
+import { isOver, type Waiter, waitFor, within } from './shared-work.ts'
 import type { Db } from './sql.ts'
+import { isUnavailable } from './unavailable.ts'
 
 type Tx = { db: Db }
 
@@ -58,6 +59,12 @@ async function readAll<Ctx extends Tx, Item, Result>(
     const results = await within(waiters, () => read(ctx, items))
     for (const [index, waiter] of waiters.entries()) waiter.resolve(results[index]!)
   } catch (error) {
-    for (const waiter of waiters) waiter.reject(error)
+    const { over = [], left = [] } = Object.groupBy(waiters, (one) =>
+      isOver(one) ? 'over' : 'left',
+    )
+    // The time of one request may have ended the read of all.
+    const readsAgain = isUnavailable(error) && over.length > 0 && left.length > 0
+    for (const waiter of readsAgain ? over : waiters) waiter.reject(error)
+    if (readsAgain) await readAll(ctx, read, left)
   }
 }
