@@ -53,7 +53,7 @@ export async function startClock(
   setAhead(await advancedSeconds(ctx.db))
   if (aheadMs > 0 && !ctx.config.sandbox) {
     throw new StartError(
-      'The test clock of this database was moved in a sandbox, so its records have dates in the future. Use another database or, if you accept such records, run: update clock set advanced_seconds = 0',
+      'The test clock of this database was moved in a sandbox, so its records have dates in the future. Use another database.',
     )
   }
 
