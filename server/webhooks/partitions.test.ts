@@ -5,11 +5,13 @@ import { connect } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { migrate } from '../database/migrate.ts'
 import { recordEvents } from '../events/record.ts'
+import { pruneOAuth } from '../oauth/grants.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { databaseAtVersion } from '../test/database.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { connected, errorOf, refresh } from '../test/fixtures/oauth.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
@@ -270,7 +272,7 @@ it('rows beyond the ids of the current partition are stored in the last one, whi
   expect(await filled()).toEqual({})
 })
 
-it('after a restore, the SQL of docs/operating.md gives no number again and ends sessions, and partitions begin as before', async () => {
+it('after a restore, the SQL of docs/operating.md gives no number again and ends sessions and access but no registration, and partitions begin as before', async () => {
   // The second database is a backup of the first: both have the same rows.
   const [lost, restored] = [await newShop(), await newShop()]
   expect(await lost.send()).toBe(await restored.send())
@@ -278,13 +280,16 @@ it('after a restore, the SQL of docs/operating.md gives no number again and ends
   await beginPartitions(lost.app.ctx)
   const newest = await lost.send()
   const { app } = restored
-  const member = await app.member()
+  const { member, clientId, refreshToken } = await connected(app)
+  await app.ctx.db`update oauth_clients set keep_until = clock_timestamp()`
   expect((await member.get('/dashboard/api/me')).status).toBe(200)
   const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
   const [section] = /### After a restore.*?\n## /s.exec(guide)!
   const statements = [...section.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql!)
   for (const sql of statements) await app.ctx.db.unsafe(sql.replaceAll('…', '0'))
   expect((await member.get('/dashboard/api/me')).status).toBe(401)
+  await pruneOAuth(app.ctx)
+  expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
   const first = await restored.send()
   await advance(app.operator, 7 * DAY)
   await beginPartitions(app.ctx)
