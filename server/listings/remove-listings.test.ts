@@ -1,7 +1,10 @@
 import { beforeAll, expect, it } from 'vitest'
+import type { Context } from '../context.ts'
+import type { Db } from '../database/sql.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { insertSlices } from '../test/fixtures/orders.ts'
+import { act, buy, insertSlices, openShop, rowOf, ship } from '../test/fixtures/orders.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
 import { forgetRemoved } from './remove-listings.ts'
 
 let app: TestApp
@@ -20,7 +23,7 @@ async function sellerWithOrders() {
   await db`update orders set listing_id = ${listing!} where account_id = ${seller.accountId}`
   return { seller, listing: listing! }
 }
-type Shop = Awaited<ReturnType<typeof sellerWithOrders>>
+type Shop = Pick<Awaited<ReturnType<typeof sellerWithOrders>>, 'seller' | 'listing'>
 
 const OPERATOR = '/operator/v1'
 const WAYS: [string, (shop: Shop) => Promise<{ status: number; text: string }>][] = [
@@ -97,3 +100,40 @@ it('the completed orders of a listing that is taken down do not wait for its ope
   await forgetRemoved(app.ctx)
   expect(await named()).toEqual([])
 })
+
+it.each(WAYS.slice(0, 2))(
+  'an order that is disputed while its listing %s loses its reference once the dispute is resolved',
+  async (_, remove) => {
+    const { db } = app.ctx
+    const seller = await openShop(app)
+    const [listing] = (await list(seller, cardItem())) as [number]
+    const [order] = (await buy(app, [[listing, 1]])).orderIds as [number]
+    await ship(seller, order, { tracking_code: '3SAB' })
+    await act(app, order, 'receive')
+
+    const { begin } = app.ctx
+    let isDisputed = false
+    const disputing: Context['begin'] = (work, mode) =>
+      begin((tx) => {
+        const run = (...query: Parameters<Db>) => {
+          // After the check for open orders.
+          if (isDisputed || !String(query[0]).includes('update orders')) return tx(...query)
+          isDisputed = true
+          return act(app, order, 'dispute').then(() => tx(...query))
+        }
+        return work(Object.assign(run, tx) as Db)
+      }, mode)
+    const removed = await whileReplaced(app.ctx, { begin: disputing }, () =>
+      remove({ seller, listing }),
+    )
+    expect(removed.status, removed.text).toBeLessThan(300)
+    const { listing_id, status } = await rowOf(seller, order)
+    expect([status, listing_id]).toEqual(['disputed', null])
+    const references = () => db`select from orders where listing_id = ${listing}`
+    expect(await references()).toHaveLength(1)
+
+    await act(app, order, 'resolve', { in_favour_of: 'seller' })
+    await forgetRemoved(app.ctx)
+    expect(await references()).toHaveLength(0)
+  },
+)

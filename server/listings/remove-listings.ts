@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { OPEN_STATUSES } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { DAYS } from '../time/units.ts'
@@ -29,7 +30,10 @@ export function removeListings(
   return inTransaction(ctx, async (tx) => {
     // The locks exclude sales, so no order can be opened after the check.
     const listings = await lockTargets(tx, accountId, targets)
-    const open = await openOrdersOf(tx, accountId, [...listings.keys()])
+    const open = await tx.db<{ listingId: number }[]>`
+      select listing_id as "listingId"
+      ${openOrdersOf(tx.db, accountId, [...listings.keys()])}
+    `
     const sold = new Set(open.map(({ listingId }) => listingId))
     const byReference = new Map([...listings.values()].map(({ reference, id }) => [reference, id]))
     const removed = new Set<number>()
@@ -42,7 +46,7 @@ export function removeListings(
       removed.add(id)
       return { result: id }
     })
-    await markRemoved(tx, [...removed])
+    await markRemoved(tx, accountId, [...removed])
     return outcomes
   })
 }
@@ -64,32 +68,24 @@ const hasOpenOrder = () =>
  * The open orders of listings of one account. The account lets the planner find its open orders, if the listings have more
  * completed ones.
  */
-export const openOrdersOf = ({ db }: Context, accountId: number, ids: number[]) =>
-  db<{ id: number; listingId: number }[]>`
-    select id, listing_id as "listingId"
-    from orders
-    where
-      account_id = ${accountId}
-      and listing_id = any(${ids}::bigint[])
-      and status = any(${OPEN}::text[])
-  `
+const openOrdersOf = (db: Db, accountId: number, ids: number[]) => db`
+  from orders
+  where
+    account_id = ${accountId}
+    and listing_id = any(${ids}::bigint[])
+    and status = any(${OPEN}::text[])
+`
 
 /**
- * Removes locked listings: deletes their reservations, removes the references that orders have to them, and sets when
- * their photos are deleted. Open orders keep their references, because the documents for packing need the seller's own
- * name of the listing. `forgetRemoved` continues with the completed orders beyond a batch, and with the open ones as they
- * are completed; `orders/orders.ts` hides their references until then.
- *
- * @param openOrders the ids of their open orders
+ * Removes locked listings of one account: deletes their reservations, removes the references that orders have to them,
+ * and sets when their photos are deleted. Open orders keep their references, because the documents for packing need the
+ * seller's own name of the listing. `forgetRemoved` continues with the completed orders beyond a batch, and with the open
+ * ones as they are completed; `orders/orders.ts` hides their references until then.
  */
-export async function markRemoved(
-  tx: Context,
-  ids: number[],
-  openOrders: number[] = [],
-): Promise<void> {
+export async function markRemoved(tx: Context, accountId: number, ids: number[]): Promise<void> {
   if (ids.length === 0) return
   const { db, now, signal } = tx
-  const { forgotten, kept } = await forgetReferences(tx, ids, MAX_FORGOTTEN, openOrders)
+  const { forgotten, kept } = await forgetReferences(tx, ids, MAX_FORGOTTEN, accountId)
   if (forgotten >= MAX_FORGOTTEN || kept > 0) {
     await db`insert into removed_listings (listing_id) select unnest(${ids}::bigint[])`
   }
@@ -142,16 +138,19 @@ export const forgetRemoved = (ctx: Context): Promise<void> =>
 /**
  * Removes the references of at most `max` completed orders to removed listings.
  *
- * @param open ids of open orders, which change as well, because readers no longer see their references
+ * @param accountId of listings that are just being removed: their open orders change as well, because readers no longer
+ *   see their references
  * @returns the number of orders without the reference, and of those that keep it because they are open
  */
 async function forgetReferences(
   { db, now }: Context,
   ids: number[],
   max: number,
-  open: number[] = [],
+  accountId?: number,
 ) {
-  // Order rows are locked by id, as everywhere (orders/locks.ts). An order can be completed or disputed until then.
+  const open = accountId ? db`array(select id ${openOrdersOf(db, accountId, ids)})` : db`'{}'`
+  // One statement finds open and completed orders: an order that is disputed between two would be neither. Order rows are
+  // locked by id, as everywhere (orders/locks.ts), and can be completed or disputed until then.
   const [changed] = await db<[{ forgotten: number; kept: number }]>`
     with locked as (
       select id

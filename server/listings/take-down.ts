@@ -5,7 +5,7 @@ import type { NewMail } from '../mail/mail.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { type AnyListing, getAnyListing } from './all-listings.ts'
 import { listingNotFound } from './listings.ts'
-import { markRemoved, openOrdersOf } from './remove-listings.ts'
+import { markRemoved } from './remove-listings.ts'
 
 /**
  * Removes a listing on the operator's behalf, and e-mails the seller the reason. Its open orders stay.
@@ -33,9 +33,7 @@ export const takeDownListing = (ctx: Context, id: number, reason: string): Promi
     `
     if (!listing) throw listingNotFound()
     if (listing.status === 'removed') throw conflict('The listing has already been removed.')
-    const open = await openOrdersOf(tx, listing.accountId, [id])
-    const openIds = open.map((order) => order.id)
-    await markRemoved(tx, [id], openIds)
+    await markRemoved(tx, listing.accountId, [id])
     await tx.db`update listings set removed_because = ${reason} where id = ${id}`
     await sendMail(tx, takenDownEmail({ id, ...listing }, reason))
     return getAnyListing(tx, id)
