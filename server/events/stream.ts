@@ -44,10 +44,23 @@ export async function currentPosition({ db }: Context): Promise<Position> {
   return { transaction: row!.transaction, eventId: 0 }
 }
 
-/** False for a position ahead of the database's last transaction, which belongs to another database. */
-export async function hasReached({ db }: Context, { transaction }: Position): Promise<boolean> {
+/**
+ * False for a position that belongs to another database, or to the time that a restore has lost: ahead of the last
+ * transaction, or at an event that this database never had.
+ */
+export async function hasReached(
+  { db }: Context,
+  { transaction, eventId }: Position,
+): Promise<boolean> {
   const [row] = await db<{ reached: boolean }[]>`
-    select ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot()) as reached
+    select
+      ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot())
+      and (
+        -- 0 is where a stream began without a position. The events before those that are kept are deleted.
+        ${eventId}::bigint = 0
+        or ${eventId}::bigint < (select kept_from from retention where table_name = 'events')
+        or exists (select from events where id = ${eventId}::bigint)
+      ) as reached
   `
   return row!.reached
 }
