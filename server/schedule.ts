@@ -17,6 +17,7 @@ import { pruneSignIns } from './members/sign-in.ts'
 import type { Metrics } from './metrics.ts'
 import { sumUpLedger } from './money/ledger.ts'
 import { runSandboxPayouts } from './money/payout-runs.ts'
+import { pruneUnconfirmed } from './money/payout-setup.ts'
 import { issueInvoices } from './money/statements.ts'
 import { pruneOAuth } from './oauth/grants.ts'
 import { cancelOverdue } from './orders/cancel-overdue.ts'
@@ -66,6 +67,7 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete e-mail after 30 days', everyMs: 1 * HOURS, run: pruneMails },
   { name: 'delete changes that no cursor precedes', everyMs: 1 * HOURS, run: pruneChanges },
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
+  { name: 'delete unconfirmed bank accounts', everyMs: 1 * HOURS, run: pruneUnconfirmed },
   { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
   { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
   { name: 'count entries of the audit log', everyMs: 10 * SECONDS, run: countAudit },

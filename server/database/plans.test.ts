@@ -24,6 +24,7 @@ const SMALL = [
   'staff',
   'unfinished_audit_entries',
   'removed_listings',
+  'payout_setup_changes',
   'retention',
   'delivery_count_state',
   'delivery_counts',

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { changeAccount } from '../accounts/accounts.ts'
 import { hashPassword } from '../members/password.ts'
+import { runSchedule } from '../schedule.ts'
 import { PUBLIC_URL, type SignedInClient, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, createListings, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
@@ -330,4 +331,18 @@ it('outside the sandbox, a change of a bank account shows the new one next to th
     country: 'DE',
     unconfirmed: null,
   })
+})
+
+it('a bank account that nobody confirms is deleted once its link has expired', async () => {
+  const live = await startLive()
+  const { seller, member } = await newSeller(live)
+  await submit(member)
+  const unconfirmed = () => app.ctx.db`
+    select from payout_setup_changes where account_id = ${seller.accountId}
+  `
+  await runSchedule(app.ctx)
+  expect(await unconfirmed()).toHaveLength(1)
+  await advance(app.operator, 24 * HOURS + 1)
+  await runSchedule(app.ctx)
+  expect(await unconfirmed()).toHaveLength(0)
 })

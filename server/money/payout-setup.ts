@@ -223,6 +223,10 @@ export async function confirmSetup(
   return getSetup(ctx, accountId)
 }
 
+/** Deletes the bank accounts that were not confirmed in time. */
+export const pruneUnconfirmed = ({ db, now }: Context) =>
+  db`delete from payout_setup_changes where expires_at <= ${now()}`
+
 const hashOf = (token: string) => hash('sha256', token)
 
 const plainIban = ({ config }: Context, accountId: number, sealed: Buffer): string =>
