@@ -48,6 +48,12 @@ export async function createStep(
         clock_timestamp() + make_interval(hours => ${HOURS})
       )
     `
+    // Otherwise the client could be deleted before the member decides.
+    await db`
+      update oauth_clients
+      set keep_until = greatest(keep_until, clock_timestamp() + make_interval(hours => ${HOURS}))
+      where id = ${request.clientId}
+    `
     await db`
       delete from oauth_steps
       where uid_hash in (

@@ -526,6 +526,16 @@ describe('tokens', () => {
     expect(await clients()).toContain(clientId)
   })
 
+  it('a client whose consent page is open is not deleted', async () => {
+    const member = await app.member()
+    const clientId = await register(app)
+    await app.ctx.db`update oauth_clients set keep_until = clock_timestamp()`
+    const step = await openStep(member, clientId)
+    await pruneOAuth(app.ctx)
+    await decide(member, step)
+    expect((await member.get(authorizeUrl(clientId))).status).toBe(303)
+  })
+
   it.each(['a member is removed', 'an account is closed'])(
     'a client whose last access ended because %s is kept for 30 days',
     async (cause) => {
