@@ -34,6 +34,8 @@ create table accounts (
   constraint accounts_slug_taken UNIQUE (slug)
 );
 CREATE UNIQUE INDEX accounts_email_taken ON public.accounts USING btree (lower(email));
+CREATE TRIGGER accounts_offer_change AFTER UPDATE ON accounts FOR EACH ROW WHEN (old.shop_name <> new.shop_name OR old.slug <> new.slug OR old.seller_tier <> new.seller_tier OR old.rating IS DISTINCT FROM new.rating OR old.reviews <> new.reviews OR old.api_access <> new.api_access OR old.on_holiday <> new.on_holiday) EXECUTE FUNCTION write_changed_shop();
+ALTER TABLE accounts ENABLE ALWAYS TRIGGER accounts_offer_change;
 
 create table api_keys (
   id bigint generated always as identity not null,
@@ -96,6 +98,7 @@ CREATE INDEX audit_entries_actor ON public.audit_entries USING btree (actor, id)
 CREATE INDEX audit_entries_created ON public.audit_entries USING btree (created_at, id);
 CREATE INDEX audit_entries_record ON public.audit_entries USING btree (record, id);
 CREATE INDEX audit_entries_role ON public.audit_entries USING btree (role, id);
+CREATE TRIGGER audit_entries_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
 
 create table cards (
   id text collate "C" not null,
@@ -199,7 +202,7 @@ create table deliveries (
   attempts jsonb default '[]'::jsonb not null,
   resent_in xid8,
   created_at timestamp with time zone not null,
-  is_missed boolean default (status = ANY (ARRAY['failed'::text, 'skipped'::text])) not null,
+  is_missed boolean generated always as ((status = ANY (ARRAY['failed'::text, 'skipped'::text]))) stored not null,
   event text collate "C",
   constraint deliveries_pkey PRIMARY KEY (id),
   constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
@@ -236,7 +239,7 @@ create table delivery_queue (
   first_attempt_at timestamp with time zone,
   next_attempt_at timestamp with time zone,
   resend_at timestamp with time zone,
-  due_at timestamp with time zone default LEAST(next_attempt_at, resend_at) not null,
+  due_at timestamp with time zone generated always as (LEAST(next_attempt_at, resend_at)) stored not null,
   claim_id bigint,
   leased_until timestamp with time zone,
   constraint delivery_queue_pkey PRIMARY KEY (delivery_id),
@@ -406,6 +409,28 @@ CREATE INDEX listings_product ON public.listings USING btree (account_id, produc
 CREATE INDEX listings_product_offers ON public.listings USING btree (product_slug, price_cents, id) WHERE ((product_slug IS NOT NULL) AND (status = 'active'::text));
 CREATE INDEX listings_status ON public.listings USING btree (account_id, status, id);
 CREATE UNIQUE INDEX listings_reference ON public.listings USING btree (account_id, reference) WHERE ((reference IS NOT NULL) AND (status <> 'removed'::text));
+CREATE TRIGGER listings_count_change AFTER UPDATE OF status ON listings FOR EACH ROW WHEN (old.status <> new.status) EXECUTE FUNCTION write_delta_of_changed_row('listings', 'active', 'sold', 'hidden', 'removed');
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_count_change;
+CREATE TRIGGER listings_count_delete AFTER DELETE ON listings FOR EACH ROW EXECUTE FUNCTION write_delta_of_deleted_row('listings', 'active', 'sold', 'hidden', 'removed');
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_count_delete;
+CREATE TRIGGER listings_count_new AFTER INSERT ON listings REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION write_deltas_of_new_rows('listings', 'active', 'sold', 'hidden', 'removed');
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_count_new;
+CREATE TRIGGER listings_count_truncate AFTER TRUNCATE ON listings FOR EACH STATEMENT EXECUTE FUNCTION clear_counts('listings');
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_count_truncate;
+CREATE TRIGGER listings_feed_change AFTER UPDATE ON listings REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION write_changes();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_feed_change;
+CREATE TRIGGER listings_feed_delete AFTER DELETE ON listings REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION write_changes();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_feed_delete;
+CREATE TRIGGER listings_feed_new AFTER INSERT ON listings REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION write_changes();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_feed_new;
+CREATE TRIGGER listings_offer_change AFTER UPDATE ON listings FOR EACH ROW WHEN ((old.status = 'active'::text OR new.status = 'active'::text) AND (old.price_cents <> new.price_cents OR old.quantity <> new.quantity OR old.status <> new.status OR old.description IS DISTINCT FROM new.description OR old.photos <> new.photos)) EXECUTE FUNCTION write_changed_offer();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_offer_change;
+CREATE TRIGGER listings_offer_delete AFTER DELETE ON listings FOR EACH STATEMENT EXECUTE FUNCTION forget_offers();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_offer_delete;
+CREATE TRIGGER listings_offer_new AFTER INSERT ON listings REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION write_new_offers();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_offer_new;
+CREATE TRIGGER listings_offer_truncate AFTER TRUNCATE ON listings FOR EACH STATEMENT EXECUTE FUNCTION forget_offers();
+ALTER TABLE listings ENABLE ALWAYS TRIGGER listings_offer_truncate;
 
 create table mails (
   id bigint generated always as identity not null,
@@ -436,6 +461,7 @@ CREATE INDEX mails_done ON public.mails USING btree (created_at) WHERE (status <
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
 CREATE INDEX mails_recipient ON public.mails USING btree (lower(recipient), id);
 CREATE INDEX mails_slice ON public.mails USING btree (slice_id, id) WHERE (slice_id IS NOT NULL);
+CREATE TRIGGER mails_blank_erased BEFORE UPDATE ON mails FOR EACH ROW WHEN (new.erased) EXECUTE FUNCTION blank_erased_mail();
 
 create table member_sessions (
   id bigint generated always as identity not null,
@@ -626,7 +652,7 @@ create table orders (
   cancel_reason text collate "C",
   resolved_at timestamp with time zone,
   changed_at timestamp with time zone,
-  updated_at timestamp with time zone default GREATEST(created_at, shipped_at, received_at, cancelled_at, disputed_at, resolved_at, changed_at) not null,
+  updated_at timestamp with time zone generated always as (GREATEST(created_at, shipped_at, received_at, cancelled_at, disputed_at, resolved_at, changed_at)) stored not null,
   constraint orders_pkey PRIMARY KEY (id),
   constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint orders_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['out_of_stock'::text, 'buyer_asked'::text, 'other'::text])),
@@ -657,6 +683,18 @@ CREATE INDEX orders_of_status ON public.orders USING btree (status, created_at, 
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);
 CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
 CREATE INDEX orders_status ON public.orders USING btree (account_id, status, created_at, id) INCLUDE (slice_id);
+CREATE TRIGGER orders_count_change AFTER UPDATE OF status ON orders FOR EACH ROW WHEN (old.status <> new.status) EXECUTE FUNCTION write_delta_of_changed_row('orders', 'pending', 'shipped', 'received', 'cancelled', 'disputed');
+ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_count_change;
+CREATE TRIGGER orders_count_delete AFTER DELETE ON orders FOR EACH ROW EXECUTE FUNCTION write_delta_of_deleted_row('orders', 'pending', 'shipped', 'received', 'cancelled', 'disputed');
+ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_count_delete;
+CREATE TRIGGER orders_count_new AFTER INSERT ON orders REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION write_deltas_of_new_rows('orders', 'pending', 'shipped', 'received', 'cancelled', 'disputed');
+ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_count_new;
+CREATE TRIGGER orders_count_truncate AFTER TRUNCATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION clear_counts('orders');
+ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_count_truncate;
+CREATE TRIGGER orders_feed_change AFTER UPDATE ON orders REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION write_changes();
+ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_feed_change;
+CREATE TRIGGER orders_feed_new AFTER INSERT ON orders REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION write_changes();
+ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_feed_new;
 
 create table payout_runs (
   id bigint generated always as identity not null,
@@ -719,6 +757,7 @@ create table payout_transfers (
   constraint payout_transfers_run_id_fkey FOREIGN KEY (run_id) REFERENCES payout_runs(id)
 );
 CREATE INDEX payout_transfers_payout ON public.payout_transfers USING btree (payout_id);
+CREATE TRIGGER payout_transfers_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payout_transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table payouts (
   id bigint generated always as identity not null,
@@ -751,6 +790,10 @@ CREATE INDEX payouts_sent ON public.payouts USING btree (account_id, sent_at) WH
 CREATE INDEX payouts_slice ON public.payouts USING btree (slice_id, id);
 CREATE INDEX payouts_state ON public.payouts USING btree (state, id);
 CREATE UNIQUE INDEX payouts_one_due_per_slice ON public.payouts USING btree (slice_id) WHERE (state = 'due'::text);
+CREATE TRIGGER payouts_count AFTER INSERT OR DELETE OR UPDATE OF state ON payouts FOR EACH ROW EXECUTE FUNCTION write_payout_delta();
+ALTER TABLE payouts ENABLE ALWAYS TRIGGER payouts_count;
+CREATE TRIGGER payouts_count_truncate AFTER TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION clear_counts('payouts');
+ALTER TABLE payouts ENABLE ALWAYS TRIGGER payouts_count_truncate;
 
 create table photos (
   id bigint generated always as identity not null,
@@ -820,6 +863,7 @@ CREATE INDEX postings_created ON public.postings USING brin (created_at) WITH (a
 CREATE INDEX postings_slice ON public.postings USING btree (slice_id, id);
 CREATE UNIQUE INDEX postings_cancelled_once ON public.postings USING btree (order_id) WHERE (kind = 'cancellation'::text);
 CREATE UNIQUE INDEX postings_shipping_refunded_once ON public.postings USING btree (slice_id) WHERE (kind = 'shipping_refund'::text);
+CREATE TRIGGER postings_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table products (
   slug text collate "C" not null,
@@ -858,6 +902,12 @@ create table reservations (
 CREATE INDEX reservations_cart ON public.reservations USING btree (cart_id);
 CREATE INDEX reservations_expired ON public.reservations USING btree (expires_at);
 CREATE INDEX reservations_listing ON public.reservations USING btree (listing_id, expires_at) INCLUDE (quantity);
+CREATE TRIGGER reservations_offer_delete AFTER DELETE ON reservations FOR EACH ROW WHEN (old.expires_at > clock_timestamp()) EXECUTE FUNCTION write_changed_reservation();
+ALTER TABLE reservations ENABLE ALWAYS TRIGGER reservations_offer_delete;
+CREATE TRIGGER reservations_offer_new AFTER INSERT OR UPDATE ON reservations FOR EACH ROW EXECUTE FUNCTION write_changed_reservation();
+ALTER TABLE reservations ENABLE ALWAYS TRIGGER reservations_offer_new;
+CREATE TRIGGER reservations_offer_truncate AFTER TRUNCATE ON reservations FOR EACH STATEMENT EXECUTE FUNCTION forget_offers();
+ALTER TABLE reservations ENABLE ALWAYS TRIGGER reservations_offer_truncate;
 
 create table retention (
   table_name text not null,
@@ -965,6 +1015,10 @@ END),
 );
 CREATE INDEX shipments_newest ON public.shipments USING btree (created_at, slice_id);
 CREATE INDEX shipments_poll ON public.shipments USING btree (poll_at) WHERE (poll_at IS NOT NULL);
+CREATE TRIGGER shipments_count AFTER INSERT OR DELETE OR UPDATE OF state, in_doubt ON shipments FOR EACH ROW EXECUTE FUNCTION write_shipment_delta();
+ALTER TABLE shipments ENABLE ALWAYS TRIGGER shipments_count;
+CREATE TRIGGER shipments_count_truncate AFTER TRUNCATE ON shipments FOR EACH STATEMENT EXECUTE FUNCTION clear_counts('shipments');
+ALTER TABLE shipments ENABLE ALWAYS TRIGGER shipments_count_truncate;
 
 create table shipping_options (
   account_id bigint not null,
@@ -1095,3 +1149,575 @@ create table webhook_endpoints (
   constraint webhook_endpoints_place_check CHECK (place >= 1 AND place <= 16),
   constraint webhook_endpoints_previous_whole CHECK ((previous_secret IS NULL) = (previous_secret_until IS NULL) AND (previous_secret IS NULL OR deleted_at IS NULL))
 );
+
+CREATE SEQUENCE delivery_claims;
+
+CREATE VIEW counted_rows AS
+ SELECT 'listings'::text COLLATE "C" AS subject,
+    listings.account_id,
+    count_block('listings'::text, listings.id, listings.created_at) AS block,
+    (listings.status = 'active'::text)::integer AS n1,
+    (listings.status = 'sold'::text)::integer AS n2,
+    (listings.status = 'hidden'::text)::integer AS n3,
+    (listings.status = 'removed'::text)::integer AS n4,
+    0 AS n5
+   FROM listings
+UNION ALL
+ SELECT 'orders'::text AS subject,
+    orders.account_id,
+    count_block('orders'::text, orders.id, orders.created_at) AS block,
+    (orders.status = 'pending'::text)::integer AS n1,
+    (orders.status = 'shipped'::text)::integer AS n2,
+    (orders.status = 'received'::text)::integer AS n3,
+    (orders.status = 'cancelled'::text)::integer AS n4,
+    (orders.status = 'disputed'::text)::integer AS n5
+   FROM orders
+UNION ALL
+ SELECT 'payouts'::text AS subject,
+    payouts.account_id,
+    count_block('payouts'::text, payouts.id, payouts.created_at) AS block,
+    (payouts.state = 'due'::text)::integer AS n1,
+    (payouts.state = 'sent'::text)::integer AS n2,
+    (payouts.state = 'paid'::text)::integer AS n3,
+    (payouts.state = 'failed'::text)::integer AS n4,
+    0 AS n5
+   FROM payouts
+UNION ALL
+ SELECT 'shipments'::text AS subject,
+    s.account_id,
+    0 AS block,
+    1 AS n1,
+    0 AS n2,
+    0 AS n3,
+    0 AS n4,
+    0 AS n5
+   FROM shipments sh
+     JOIN slices s ON s.id = sh.slice_id
+  WHERE sh.state = 'bought'::text OR sh.in_doubt;
+
+CREATE OR REPLACE FUNCTION public.add_count_levels(of_subject text, accounts bigint[])
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  with large as (
+    select account_id
+    from counts
+    where subject = of_subject and account_id = any(accounts)
+    group by account_id
+    having min(level) = 3 and sum(n1 + n2 + n3 + n4 + n5) > 1000
+  ),
+  counted as (
+    select account_id, block, n1, n2, n3, n4, n5
+    from counted_rows
+    where subject = of_subject and account_id = any(array(select account_id from large))
+    union all
+    select account_id, block, -n1, -n2, -n3, -n4, -n5
+    from count_deltas
+    where subject = of_subject and account_id = any(array(select account_id from large))
+  )
+  insert into counts
+  select
+    of_subject, account_id, level, block >> (4 * level), sum(n1), sum(n2), sum(n3), sum(n4), sum(n5)
+  from counted
+  cross join generate_series(0, 2) as level
+  group by account_id, level, block >> (4 * level)
+  order by 2, 3, 4;
+$function$;
+
+CREATE OR REPLACE FUNCTION public.add_partition(parent text, first_id bigint, end_id bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  name text := format('%s_from_%s', parent, first_id);
+begin
+  execute format(
+    'create table %I partition of %I for values from (%s) to (%s) %s',
+    name,
+    parent,
+    first_id,
+    coalesce(end_id::text, 'maxvalue'),
+    -- Room on each page for all of its rows with an attempt, which makes a row more than twice as long.
+    case parent when 'deliveries' then 'with (fillfactor = 28)' end
+  );
+  if parent = 'deliveries' then
+    -- One delivery of an event per endpoint. A partition begins while nothing is written, so it has all deliveries of an
+    -- event.
+    execute format('create unique index %I on %I (event_id, endpoint_id)', name || '_once', name);
+  end if;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.blank_erased_mail()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.error := substring(new.error from '^[^:]*(?:: \d{3}(?:[ -]\d\.\d+\.\d+)?)?');
+  if new.status = 'waiting' and new.attempts > 0 and new.leased_until is null then
+    new.status := 'failed';
+    new.next_attempt_at := null;
+  end if;
+  if new.status <> 'waiting' then
+    new.recipient := '';
+    new.text := '';
+    new.secret := null;
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.clear_counts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from counts where subject = tg_argv[0];
+  delete from count_deltas where subject = tg_argv[0];
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.count_before(of_subject text, seller bigint, wanted integer[], key_block bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  last_seller bigint := case seller when 0 then 9223372036854775807 else seller end;
+begin
+  if not exists (
+    select from counts where subject = of_subject and account_id = seller and level = 0
+  ) then
+    return null;
+  end if;
+  return (
+    select
+      coalesce(
+        sum(
+          n1 * wanted[1] + n2 * wanted[2] + n3 * wanted[3] + n4 * wanted[4]
+          + n5 * coalesce(wanted[5], 0)
+        ),
+        0
+      )
+    from (
+      -- The blocks of each level that the level above doesn't cover.
+      select n1, n2, n3, n4, n5
+      from generate_series(0, 3) as depth
+      cross join lateral (
+        select n1, n2, n3, n4, n5
+        from counts
+        where
+          subject = of_subject
+          and account_id = seller
+          and level = depth
+          and block >= case depth when 3 then 0 else key_block >> (4 * depth + 4) << 4 end
+          and block < key_block >> (4 * depth)
+      ) of_level
+      union all
+      select n1, n2, n3, n4, n5
+      from count_deltas
+      where
+        subject = of_subject
+        and account_id between seller and last_seller
+        and block < key_block
+    ) counted
+  );
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.count_block(subject text, id bigint, created_at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case subject when 'orders' then floor(extract(epoch from created_at))::bigint else id end >> 8
+$function$;
+
+CREATE OR REPLACE FUNCTION public.first_delivery_since(moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  first bigint;
+  last bigint;
+  middle_id bigint;
+  middle_at timestamptz;
+begin
+  select coalesce(min(id), 0), coalesce(max(id) + 1, 0) into first, last from deliveries;
+  while first < last loop
+    select id, created_at
+    into middle_id, middle_at
+    from deliveries
+    where id >= (first + last) / 2
+    order by id
+    limit 1;
+    if middle_at < moment then
+      first := middle_id + 1;
+    else
+      last := (first + last) / 2;
+    end if;
+  end loop;
+  return first;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.forget_offers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into offer_changes (listing_ids) values (null);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.name_search(text text)
+ RETURNS tsquery
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (SELECT (string_agg((quote_literal(word.word) || ':*'::text), ' & '::text))::tsquery AS string_agg FROM unnest(tsvector_to_array(name_words(name_search.text))) word(word));
+
+CREATE OR REPLACE FUNCTION public.name_words(name text)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN array_to_tsvector(array_remove(regexp_split_to_array(regexp_replace(NORMALIZE(lower(name), NFKD), '[\u0300-\u036f]'::text, ''::text, 'g'::text), '[[:space:][:punct:]]+'::text), ''::text));
+
+CREATE OR REPLACE FUNCTION public.page_of_counts(of_subject text, seller bigint, wanted integer[], skipped bigint, OUT total bigint, OUT until bigint, OUT skipped_there bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  -- The list of all sellers adds the deltas of each of them.
+  last_seller bigint := case seller when 0 then 9223372036854775807 else seller end;
+  w1 integer := wanted[1];
+  w2 integer := wanted[2];
+  w3 integer := wanted[3];
+  w4 integer := wanted[4];
+  w5 integer := coalesce(wanted[5], 0);
+  kept bigint;
+  -- Usually null: the job adds deltas to the counts every few seconds.
+  delta_blocks bigint[];
+  deltas bigint[];
+  found bigint;
+  number bigint;
+  first bigint := 0;
+  last bigint := 9223372036854775807;
+  before bigint := 0;
+begin
+  select
+    array_agg(block),
+    array_agg(delta),
+    coalesce(sum(delta), 0),
+    (
+      select coalesce(sum(n1 * w1 + n2 * w2 + n3 * w3 + n4 * w4 + n5 * w5), 0)
+      from counts
+      where subject = of_subject and account_id = seller and level = 3
+    )
+  into delta_blocks, deltas, total, kept
+  from (
+    select block, sum(n1 * w1 + n2 * w2 + n3 * w3 + n4 * w4 + n5 * w5)::bigint as delta
+    from count_deltas
+    where subject = of_subject and account_id between seller and last_seller
+    group by block
+  ) of_block;
+  total := total + kept;
+
+  skipped_there := skipped;
+  if skipped >= total then
+    -- No key is below it.
+    until := 0;
+    return;
+  end if;
+  -- A seller with more than 1,000 rows has all levels.
+  if skipped < 500 or kept <= 1000 then
+    return;
+  end if;
+
+  -- `before` is the number of rows in newer blocks than the one in which the page begins.
+  for depth in reverse 3..0 loop
+    if deltas is null then
+      for found, number in
+        select block, n1 * w1 + n2 * w2 + n3 * w3 + n4 * w4 + n5 * w5
+        from counts
+        where
+          subject = of_subject
+          and account_id = seller
+          and level = depth
+          and block between first and last
+        order by block desc
+      loop
+        exit when before + number > skipped;
+        before := before + number;
+      end loop;
+    else
+      for found, number in
+        select block, sum(counted)
+        from (
+          select block, n1 * w1 + n2 * w2 + n3 * w3 + n4 * w4 + n5 * w5 as counted
+          from counts
+          where
+            subject = of_subject
+            and account_id = seller
+            and level = depth
+            and block between first and last
+          union all
+          select key_block >> (4 * depth), delta
+          from unnest(delta_blocks, deltas) as of_block (key_block, delta)
+          where key_block >> (4 * depth) between first and last
+        ) both_kinds
+        group by block
+        order by block desc
+      loop
+        exit when before + number > skipped;
+        before := before + number;
+      end loop;
+    end if;
+    first := found << 4;
+    last := first + 15;
+  end loop;
+  until := (found + 1) << 8;
+  skipped_there := skipped - before;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.recount(of_subject text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  delete from counts where subject = of_subject;
+
+  with replaced as (
+    delete from count_deltas where subject = of_subject
+  ),
+  blocks as (
+    select
+      account_id, block, sum(n1) as n1, sum(n2) as n2, sum(n3) as n3, sum(n4) as n4, sum(n5) as n5
+    from counted_rows
+    where subject = of_subject
+    group by account_id, block
+  )
+  insert into counts
+  select
+    of_subject, account_id, level, block >> (4 * level), sum(n1), sum(n2), sum(n3), sum(n4), sum(n5)
+  from (
+    select account_id, 3 as level, block, n1, n2, n3, n4, n5 from blocks
+    union all
+    select 0, level, block, n1, n2, n3, n4, n5 from blocks cross join generate_series(0, 3) as level
+  ) counted
+  group by account_id, level, block >> (4 * level)
+  order by 2, 3, 4;
+
+  select add_count_levels(
+    of_subject,
+    array(select distinct account_id from counts where subject = of_subject and account_id <> 0)
+  );
+$function$;
+
+CREATE OR REPLACE FUNCTION public.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' and current_setting('cardstall.prunes_audit_entries', true) = 'on' then
+    return null;
+  end if;
+  raise exception 'Rows of % never change.', tg_table_name;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'Rows of % never change: a correction is a new row.', tg_table_name;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_changed_offer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into offer_changes (listing_ids) values (array[new.id]);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_changed_reservation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into offer_changes (listing_ids) values (array[coalesce(new.listing_id, old.listing_id)]);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_changed_shop()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into offer_changes (account_ids) values (array[new.id]);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_table_name = 'listings' then
+    insert into changes (account_id, kind, record_id, change)
+    select
+      c.account_id, 'listing', c.id,
+      case
+        when tg_op = 'DELETE' or c.status = 'removed' then 'deleted'
+        when tg_op = 'INSERT' then 'created'
+        else 'updated'
+      end
+    from changed c
+    where c.account_id in (select account_id from change_followers)
+    order by c.id;
+  else
+    insert into changes (account_id, kind, record_id, change)
+    select
+      c.account_id, 'order', c.id, case when tg_op = 'INSERT' then 'created' else 'updated' end
+    from changed c
+    where c.account_id in (select account_id from change_followers)
+    order by c.id;
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_delta_of_changed_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into count_deltas
+  values (
+    tg_argv[0],
+    new.account_id,
+    count_block(tg_argv[0], new.id, new.created_at),
+    (new.status = tg_argv[1])::int - (old.status = tg_argv[1])::int,
+    (new.status = tg_argv[2])::int - (old.status = tg_argv[2])::int,
+    (new.status = tg_argv[3])::int - (old.status = tg_argv[3])::int,
+    (new.status = tg_argv[4])::int - (old.status = tg_argv[4])::int,
+    coalesce((new.status = tg_argv[5])::int - (old.status = tg_argv[5])::int, 0)
+  );
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_delta_of_deleted_row()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into count_deltas
+  values (
+    tg_argv[0],
+    old.account_id,
+    count_block(tg_argv[0], old.id, old.created_at),
+    -(old.status = tg_argv[1])::int,
+    -(old.status = tg_argv[2])::int,
+    -(old.status = tg_argv[3])::int,
+    -(old.status = tg_argv[4])::int,
+    coalesce(-(old.status = tg_argv[5])::int, 0)
+  );
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_deltas_of_new_rows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into count_deltas
+  select
+    tg_argv[0],
+    account_id,
+    count_block(tg_argv[0], id, created_at),
+    count(*) filter (where status = tg_argv[1]),
+    count(*) filter (where status = tg_argv[2]),
+    count(*) filter (where status = tg_argv[3]),
+    count(*) filter (where status = tg_argv[4]),
+    count(*) filter (where status = tg_argv[5])
+  from added
+  group by 2, 3;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_new_offers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into offer_changes (listing_ids)
+  select case when count(*) <= 1000 then array_agg(id) end from added where status = 'active'
+  having count(*) > 0;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_payout_delta()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into count_deltas
+  values (
+    'payouts',
+    coalesce(new.account_id, old.account_id),
+    count_block('payouts', coalesce(new.id, old.id), null),
+    coalesce((new.state = 'due')::int, 0) - coalesce((old.state = 'due')::int, 0),
+    coalesce((new.state = 'sent')::int, 0) - coalesce((old.state = 'sent')::int, 0),
+    coalesce((new.state = 'paid')::int, 0) - coalesce((old.state = 'paid')::int, 0),
+    coalesce((new.state = 'failed')::int, 0) - coalesce((old.state = 'failed')::int, 0),
+    0
+  );
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.write_shipment_delta()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  change integer :=
+    coalesce((new.state = 'bought' or new.in_doubt)::int, 0)
+    - coalesce((old.state = 'bought' or old.in_doubt)::int, 0);
+begin
+  insert into count_deltas
+  select
+    'shipments',
+    account_id,
+    0,
+    change,
+    0,
+    0,
+    0,
+    0
+  from slices
+  where id = coalesce(new.slice_id, old.slice_id) and change <> 0;
+  return null;
+end
+$function$;

@@ -3,11 +3,20 @@ import type { Db } from '../server/database/sql.ts'
 const HEADER = `-- The schema after all migrations, for reading. Written by "npm run generate"; never executed.
 `
 
-/** The database's tables, constraints and indexes as text in a stable order. Partitions are left out. */
+type Table = {
+  name: string
+  partitionedBy: string | null
+  columns: string[]
+  constraints: string[]
+  triggers: string[]
+}
+
+/**
+ * The database's tables, with their constraints, indexes and triggers, its sequences, views and functions as text in a
+ * stable order. Partitions are left out.
+ */
 export async function schemaSql(db: Db): Promise<string> {
-  const tables = await db<
-    { name: string; partitionedBy: string | null; columns: string[]; constraints: string[] }[]
-  >`
+  const tables = await db<Table[]>`
     select
       c.relname as name,
       pg_get_partkeydef(c.oid) as "partitionedBy",
@@ -16,7 +25,13 @@ export async function schemaSql(db: Db): Promise<string> {
           a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
             || coalesce(' collate "' || nullif(col.collname, 'default') || '"', '')
             || case a.attidentity when 'a' then ' generated always as identity' else '' end
-            || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '')
+            || coalesce(
+              case a.attgenerated
+                when 's' then ' generated always as (' || pg_get_expr(d.adbin, d.adrelid) || ') stored'
+                else ' default ' || pg_get_expr(d.adbin, d.adrelid)
+              end,
+              ''
+            )
             || case when a.attnotnull then ' not null' else '' end
           order by a.attnum
         )
@@ -35,7 +50,23 @@ export async function schemaSql(db: Db): Promise<string> {
         )
         from pg_constraint k
         where k.conrelid = c.oid and k.contype in ('p', 'u', 'c', 'f', 'x')
-      ) as constraints
+      ) as constraints,
+      (
+        select coalesce(
+          array_agg(
+            pg_get_triggerdef(t.oid, true) || ';'
+              || case t.tgenabled
+                when 'A' then
+                  E'\\nALTER TABLE ' || c.relname || ' ENABLE ALWAYS TRIGGER ' || t.tgname || ';'
+                else ''
+              end
+            order by t.tgname
+          ),
+          '{}'
+        )
+        from pg_trigger t
+        where t.tgrelid = c.oid and not t.tgisinternal
+      ) as triggers
     from pg_class c
     where
       c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
@@ -51,11 +82,37 @@ export async function schemaSql(db: Db): Promise<string> {
       and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
     order by 1, 2
   `
-  const parts = tables.map(({ name, partitionedBy, columns, constraints }) => {
+  // Sequences of identity columns are left out.
+  const others = await db<{ definition: string }[]>`
+    (
+      select 'CREATE SEQUENCE ' || c.relname || ';' as definition
+      from pg_class c
+      where
+        c.relnamespace = 'public'::regnamespace
+        and c.relkind = 'S'
+        and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i')
+      order by c.relname
+    )
+    union all
+    (
+      select 'CREATE VIEW ' || c.relname || E' AS\\n' || pg_get_viewdef(c.oid, true)
+      from pg_class c
+      where c.relnamespace = 'public'::regnamespace and c.relkind = 'v'
+      order by c.relname
+    )
+    union all
+    (
+      select rtrim(pg_get_functiondef(p.oid), E'\\n') || ';'
+      from pg_proc p
+      where p.pronamespace = 'public'::regnamespace and p.prokind = 'f'
+      order by p.proname, p.oid::regprocedure::text
+    )
+  `
+  const parts = tables.map(({ name, partitionedBy, columns, constraints, triggers }) => {
     const lines = [...columns, ...constraints].map((line) => `  ${line}`).join(',\n')
     const own = indexes.filter(({ table }) => table === name).map((i) => `${i.definition};`)
     const partitioned = partitionedBy ? ` partition by ${partitionedBy}` : ''
-    return [`create table ${name} (\n${lines}\n)${partitioned};`, ...own].join('\n')
+    return [`create table ${name} (\n${lines}\n)${partitioned};`, ...own, ...triggers].join('\n')
   })
-  return `${HEADER}\n${parts.join('\n\n')}\n`
+  return `${HEADER}\n${[...parts, ...others.map((other) => other.definition)].join('\n\n')}\n`
 }
