@@ -1,9 +1,10 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { SELLER_TIERS, type SellerTier } from '../enums.ts'
+import type { SellerTier } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
-import { COMMISSION_RATES } from './tiers.ts'
+import { monthOf } from '../time/months.ts'
+import { COMMISSION_RATES, earnedIn } from './tiers.ts'
 
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
 const AT_MINUTE = 5
@@ -26,35 +27,15 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       returning not exists (select from tier_runs) as first
     `
     if (!begun || begun.first) return
-    const from = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - 1, 1))
-    const [bronze, silver, gold, diamond, master] = SELLER_TIERS
-    const [, toSilver, toGold, toDiamond, toMaster] = ctx.config.tierThresholds
+    const previous = monthOf(new Date(month.getTime() - 1))
     const changed = await db<(Changed & { isClosed: boolean })[]>`
       update accounts
       set seller_tier = earned.tier
       from (
-        select
-          a.id,
-          a.seller_tier as before,
-          case
-            when sold.cents >= ${toMaster!}::bigint then ${master}
-            when sold.cents >= ${toDiamond!}::bigint then ${diamond}
-            when sold.cents >= ${toGold!}::bigint then ${gold}
-            when sold.cents >= ${toSilver!}::bigint then ${silver}
-            else ${bronze}
-          end as tier
+        select a.id, a.seller_tier as before, sold.tier
         from accounts a
         -- A lookup for each seller, because the sales of the month are few of all orders.
-        cross join lateral (
-          select sum(price_cents::bigint * quantity) as cents
-          from orders
-          where
-            account_id = a.id
-            and status in ('shipped', 'received')
-            and shipped_at >= ${from} and shipped_at < ${month}
-            -- Implied by the above; the index is by this column.
-            and updated_at >= ${from}
-        ) sold
+        cross join lateral ${earnedIn(tx, previous, db`a.id`)} sold
       ) earned
       where accounts.id = earned.id and accounts.seller_tier <> earned.tier
       returning
@@ -91,9 +72,6 @@ export const tierEmail = (
 })
 
 /** The month of the latest run that is due. */
-function monthOfRun(now: Date): Date {
-  const due = new Date(now.getTime() - AT_MINUTE * 60_000)
-  return new Date(Date.UTC(due.getUTCFullYear(), due.getUTCMonth(), 1))
-}
+const monthOfRun = (now: Date) => monthOf(new Date(now.getTime() - AT_MINUTE * 60_000))
 
 const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)

@@ -3,6 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { runningTransactionsEnded } from '../database/running-transactions.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
+import { monthAfter, monthOf } from '../time/months.ts'
 import { DAYS } from '../time/units.ts'
 
 /** A seller's month in cents: opening balance + gross − commission + shipping − refunds − payout = closing balance. */
@@ -290,8 +291,4 @@ const issueMonth = (ctx: Context, from: Date, sums: Map<number, MonthSums>) =>
   })
 
 const startOf = (month: string) => new Date(`${month}-01T00:00:00Z`)
-const monthOf = (moment: Date) =>
-  new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth(), 1))
-const monthAfter = (month: Date) =>
-  new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1))
 const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)

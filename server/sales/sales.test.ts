@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { recalculateTiers } from '../accounts/recalculate-tiers.ts'
 import { commissionOf } from '../orders/money.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { cancel, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { act, cancel, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
 import { salesOf, tierProgress, toShip } from './sales.ts'
 
 let app: TestApp
@@ -138,6 +139,44 @@ describe('the sales of a period', () => {
       expect(progress.changesOn).toMatch(/-01$/)
     },
   )
+
+  it('the tier that a shop has earned so far is the one that the next calculation gives it', async () => {
+    const at = (moment: string) => ({ ...app.ctx, now: () => new Date(moment) })
+    const [first, last] = ['2026-03-01T00:00:00.000Z', '2026-03-31T23:59:59.999Z']
+    const sales: [euros: number, shippedAt: string, tier: string, then?: 'receive' | 'dispute'][] =
+      [
+        [0.01, first, 'Bronze'],
+        [249.99, first, 'Bronze'],
+        [250, first, 'Silver'],
+        [999.99, last, 'Silver'],
+        [1_000, last, 'Gold'],
+        [2_499.99, last, 'Gold'],
+        [2_500, last, 'Diamond'],
+        [4_999.99, last, 'Diamond'],
+        [5_000, last, 'Master'],
+        [5_000, '2026-02-28T23:59:59.999Z', 'Bronze'],
+        [5_000, '2026-04-01T00:00:00.000Z', 'Bronze'],
+        [5_000, last, 'Master', 'receive'],
+        [5_000, last, 'Bronze', 'dispute'],
+      ]
+    await recalculateTiers(at(first))
+    const shops = await Promise.all(
+      sales.map(async ([price, shippedAt, , then]) => {
+        const shop = await openShop(app)
+        const [order] = await sellEach(app, shop, cardItem({ price }))
+        await ship(shop, order!, { tracking_code: 'AB123' })
+        await app.ctx.db`update orders set shipped_at = ${shippedAt} where id = ${order!}`
+        if (then) expect((await act(app, order!, then)).status).toBe(200)
+        const { earned } = await tierProgress(at(last), shop.accountId, 'Bronze')
+        return { shop, earned }
+      }),
+    )
+    await recalculateTiers(at('2026-04-01T00:05:00.000Z'))
+    const given = shops.map(async ({ shop }) => (await shop.get('/v1/me')).body.data.seller_tier)
+    const expected = sales.map(([, , tier]) => tier)
+    expect(await Promise.all(given)).toEqual(expected)
+    expect(shops.map(({ earned }) => earned)).toEqual(expected)
+  })
 
   it('the overview shows the figures of the member’s shop', async () => {
     const shop = await openShop(app)

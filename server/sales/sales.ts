@@ -1,6 +1,8 @@
+import { earnedIn } from '../accounts/tiers.ts'
 import type { Context } from '../context.ts'
 import { SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { validationError } from '../errors.ts'
+import { monthAfter, monthOf } from '../time/months.ts'
 import { startOfDay } from '../time/start-of-day.ts'
 import { DAYS } from '../time/units.ts'
 
@@ -133,37 +135,23 @@ export type TierProgress = {
 
 /** The merchandise of the current month in UTC, and the tier that it earns so far. */
 export async function tierProgress(
-  { db, now, config }: Context,
+  ctx: Context,
   accountId: number,
   tier: SellerTier,
 ): Promise<TierProgress> {
-  const month = new Date(now())
-  const start = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth(), 1))
-  const [sold] = await db<{ cents: number }[]>`
-    select coalesce(sum(price_cents::bigint * quantity), 0)::bigint as cents
-    from orders
-    where
-      account_id = ${accountId}
-      and status in ('shipped', 'received')
-      and shipped_at >= ${start}
-      -- Implied by the above; the index is by this column.
-      and updated_at >= ${start}
+  const month = monthOf(ctx.now())
+  const [row] = await ctx.db<{ cents: number; tier: SellerTier }[]>`
+    select * from ${earnedIn(ctx, month, accountId)} earned
   `
-  const merchandiseCents = sold!.cents
-  const { tierThresholds } = config
-  const earned = Math.max(
-    0,
-    tierThresholds.findLastIndex((threshold) => merchandiseCents >= threshold),
-  )
-  const rank = SELLER_TIERS.indexOf(tier)
-  const nextRank = earned < rank ? rank : earned + 1
+  const { cents: merchandiseCents, tier: earned } = row!
+  const [rank, earnedRank] = [SELLER_TIERS.indexOf(tier), SELLER_TIERS.indexOf(earned)]
+  const nextRank = earnedRank < rank ? rank : earnedRank + 1
   const next = SELLER_TIERS[nextRank]
-  const changes = Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1, 1)
   return {
     tier,
     merchandiseCents,
-    earned: SELLER_TIERS[earned]!,
-    next: next ? { tier: next, thresholdCents: tierThresholds[nextRank]! } : null,
-    changesOn: dateOf(changes),
+    earned,
+    next: next ? { tier: next, thresholdCents: ctx.config.tierThresholds[nextRank]! } : null,
+    changesOn: dateOf(monthAfter(month).getTime()),
   }
 }
