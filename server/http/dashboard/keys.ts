@@ -5,7 +5,7 @@ import type { Service } from '../../service.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, Nullable, PathId, Timestamp } from '../schema.ts'
 import { KeyInput, KeySchema, keyJson } from '../shapes/api-key.ts'
 import { repeatableSecret } from './repeatable-secret.ts'
@@ -55,7 +55,7 @@ export const keysApi =
           const { key, secret } = await createKey(tx, member.accountId, body)
           return { status: 201, body: { data: recordOf(key, tx.now()), key: secret } }
         })
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 
@@ -69,7 +69,7 @@ export const keysApi =
           const { key, secret } = await rotateKey(tx, member.accountId, params.key)
           return { status: 200, body: { data: recordOf(key, tx.now()), key: secret } }
         })
-        return sendJson(reply, response.body)
+        return sendStored(reply, response)
       },
     )
 

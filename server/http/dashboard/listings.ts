@@ -17,7 +17,7 @@ import { countWrites } from '../authenticate.ts'
 import { BULK_LIMIT_BYTES } from '../body.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { createItems } from '../listings/create-items.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
@@ -178,8 +178,8 @@ export const listingsApi =
         const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
         const account = await getAccount(ctx, accountId)
         const seller = { ...account, ships: ships(account) }
-        const { body } = await createItems(ctx, seller, request.body.items, identity)
-        return sendJson(reply, body)
+        const response = await createItems(ctx, seller, request.body.items, identity)
+        return sendStored(reply, response)
       },
     )
 
@@ -260,7 +260,7 @@ export const listingsApi =
             },
           }
         })
-        return sendJson(reply, response.body)
+        return sendStored(reply, response)
       },
     )
     done()

@@ -23,7 +23,7 @@ import {
 } from '../../webhooks/endpoints.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
@@ -99,7 +99,7 @@ export const webhooksApi =
           const { endpoint, secret } = await createEndpoint(tx, member.accountId, body)
           return { status: 201, body: { data: endpointRecord(endpoint), secret } }
         })
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 
@@ -136,7 +136,7 @@ export const webhooksApi =
           const { endpoint, secret } = await rotateSecret(tx, member.accountId, params.id)
           return { status: 200, body: { data: endpointRecord(endpoint), secret } }
         })
-        return sendJson(reply, response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -9,7 +9,7 @@ import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
 import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
@@ -72,7 +72,7 @@ export const accountRoutes =
             return { status: 201, body: { data: accountJson(account) } }
           },
         )
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -4,7 +4,7 @@ import { checkOut, getCheckout, sharesTransaction } from '../../orders/checkout.
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   CheckoutInput,
@@ -48,7 +48,7 @@ export const checkoutRoutes =
         )
         // Counted here and not in the verb, because the transaction of `once` has been committed by now.
         if (!response.repeated) ctx.metrics.countOrderRows('created', rows)
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 

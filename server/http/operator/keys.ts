@@ -4,7 +4,7 @@ import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import { KeyInput, KeySchema, keyJson, NewKey } from '../shapes/api-key.ts'
 import { accountExists } from './must-exist.ts'
@@ -42,7 +42,7 @@ export const keyRoutes =
           const { key, secret } = await createKey(tx, params.id, body)
           return { status: 201, body: { data: keyJson(key), key: secret } }
         })
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 
@@ -83,7 +83,7 @@ export const keyRoutes =
           const { key, secret } = await rotateKey(tx, id, keyId)
           return { status: 200, body: { data: keyJson(key), key: secret } }
         })
-        return sendJson(reply.code(response.status as 200), response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -10,7 +10,7 @@ import { cancelOrder, receiveOrder } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
 import { disputeMessage, seenDispute } from '../shapes/dispute.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
@@ -96,7 +96,7 @@ export const orderTransitionRoutes =
             return { status: 200, body: { data: orderJson(order) } }
           },
         )
-        return sendJson(reply.code(response.status as 200), response.body)
+        return sendStored(reply, response)
       },
     )
 
@@ -149,7 +149,7 @@ export const orderTransitionRoutes =
             return { status: 200, body: { data: orderJson(order) } }
           },
         )
-        return sendJson(reply.code(response.status as 200), response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -6,7 +6,7 @@ import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { amount, component, Data, Nullable, Paginated, PathId, Timestamp } from '../schema.ts'
@@ -75,7 +75,7 @@ export const payoutRunRoutes =
             return { status: 201, body: { data: runJson(ctx, await runPayouts(ctx)) } }
           },
         )
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -4,7 +4,7 @@ import { free, reserve } from '../../listings/reservations.ts'
 import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   DEFAULT_TTL_SECONDS,
@@ -45,7 +45,7 @@ export const reservationRoutes =
             return { status: 201, body: { data: reservationJson(reservation) } }
           },
         )
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 

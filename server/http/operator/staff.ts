@@ -4,7 +4,7 @@ import type { Service } from '../../service.ts'
 import { addStaff, listStaff, revokeStaff } from '../../staff/staff.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import { CallerSchema, NewStaff, StaffInput, StaffSchema, staffJson } from '../shapes/staff.ts'
 import { operationsOf } from './permissions.ts'
@@ -33,7 +33,7 @@ export const staffRoutes =
           const { member, token } = await addStaff(tx, request.body)
           return { status: 201, body: { data: staffJson(member), token } }
         })
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -7,7 +7,7 @@ import type { Service } from '../../service.ts'
 import { BULK_LIMIT_BYTES } from '../body.ts'
 import type { FastLane } from '../fast-lane.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendJson, sendStored } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
 import { pageExample, pageParameters, paginatedText } from '../paginate.ts'
@@ -82,8 +82,8 @@ export const listingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createListings')
-        const { body } = await createItems(ctx, account, request.body.items, identity)
-        return sendJson(reply, body)
+        const response = await createItems(ctx, account, request.body.items, identity)
+        return sendStored(reply, response)
       },
     )
 

@@ -5,7 +5,7 @@ import { MAX_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatableSecret } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   EndpointInput,
@@ -63,7 +63,7 @@ export const webhookRoutes =
           const { endpoint, secret } = await createEndpoint(tx, caller.account.id, body)
           return { status: 201, body: { data: endpointJson(endpoint), secret } }
         })
-        return sendJson(reply.code(response.status as 201), response.body)
+        return sendStored(reply, response)
       },
     )
 

@@ -8,7 +8,7 @@ import { countWrites } from '../authenticate.ts'
 import { BULK_LIMIT_BYTES } from '../body.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendStored } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
@@ -106,8 +106,8 @@ export const ownListingRoutes =
       async (request, reply) => {
         const { account } = request.caller
         const identity = repeatable(request, `account ${account.id}`, 'createOwnListings')
-        const { body } = await createItems(ctx, account, request.body.items, identity)
-        return sendJson(reply, body)
+        const response = await createItems(ctx, account, request.body.items, identity)
+        return sendStored(reply, response)
       },
     )
 
@@ -174,7 +174,7 @@ export const ownListingRoutes =
             changeListings(tx, account.id, accepted),
           ),
         }))
-        return sendJson(reply, response.body)
+        return sendStored(reply, response)
       },
     )
 
@@ -207,7 +207,7 @@ export const ownListingRoutes =
             removeListings(tx, account.id, targets),
           ),
         }))
-        return sendJson(reply, response.body)
+        return sendStored(reply, response)
       },
     )
     done()

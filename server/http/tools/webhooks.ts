@@ -20,7 +20,7 @@ import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatableSecret } from '../idempotency-key.ts'
-import { sendJson } from '../json.ts'
+import { sendJson, sendStored } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, OneOf, Paginated, PathId } from '../schema.ts'
@@ -186,7 +186,7 @@ export const ownEndpointRoutes =
           const { endpoint, secret } = await rotateSecret(tx, caller.account.id, params.id)
           return { status: 200, body: { data: endpointJson(endpoint), secret } }
         })
-        return sendJson(reply, response.body)
+        return sendStored(reply, response)
       },
     )
     done()
