@@ -1,3 +1,4 @@
+import { WEBHOOK_EVENTS } from '../../server/enums.ts'
 import { SCOPES } from '../../server/keys/scopes.ts'
 import type { Client } from './client.ts'
 import { OPERATOR_TOKEN } from './processes.ts'
@@ -30,7 +31,6 @@ export type Listing = {
 
 export type Market = { sellers: Seller[]; listings: Listing[] }
 
-const EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
 const ENDPOINTS = 2
 const LISTINGS = 30
 /** Every tenth listing soon sells out. */
@@ -137,7 +137,7 @@ async function registerEndpoint(
   const path = `/hooks/${seller.id}/${seller.endpoints.length + 1}`
   const { body } = await client.sendOk('POST', '/v1/webhooks', {
     token: seller.key,
-    body: { url: url + path, events: EVENTS },
+    body: { url: url + path, events: WEBHOOK_EVENTS },
   })
   secrets.set(path, body.secret)
   return { path, seller }

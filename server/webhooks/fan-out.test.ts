@@ -1,18 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { WebhookEvent } from '../enums.ts'
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
 import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'
 import { cancelOrder } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { fakeNetwork } from '../test/fakes/network.ts'
-import {
-  ALL_EVENTS,
-  deliveriesIn,
-  endpointOf,
-  sendSampleEvent,
-  subscribe,
-} from '../test/fakes/receiver.ts'
+import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -41,7 +35,8 @@ beforeEach(async () => {
 
 const HOOK = 'https://shop.example/hooks'
 const shop = () => app.seller({ account: shipsBy(LETTER, LABEL) })
-const endpoint = async (events?: string[], by = seller) => (await subscribe(by, HOOK, events)).id
+const endpoint = async (events?: readonly string[], by = seller) =>
+  (await subscribe(by, HOOK, events)).id
 
 /** The deliveries of an endpoint, oldest first. */
 const sentTo = async (id: number) =>
@@ -160,8 +155,8 @@ describe('a checkout', () => {
   it('each seller gets the events of their own order rows only', async () => {
     const [other, bystander] = [await shop(), await shop()]
     const mine = await endpoint()
-    const theirs = await endpoint(ALL_EVENTS, other)
-    const elsewhere = await endpoint(ALL_EVENTS, bystander)
+    const theirs = await endpoint(WEBHOOK_EVENTS, other)
+    const elsewhere = await endpoint(WEBHOOK_EVENTS, bystander)
     const [card] = await list(seller, cardItem())
     const [box, tin] = await list(other, productItem(), productItem())
     const { slices } = await buy(app, [
@@ -252,7 +247,7 @@ describe('a checkout that fails', () => {
 
   it('a checkout refused because of one seller’s line records no event for the other seller', async () => {
     const other = await shop()
-    await endpoint(ALL_EVENTS, other)
+    await endpoint(WEBHOOK_EVENTS, other)
     const [theirs] = await list(other, cardItem())
     const lines: [number, number][] = [
       [card, 1],

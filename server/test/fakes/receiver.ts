@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import type { Client, TestApp } from '../app.ts'
 import { startWebServer } from './network.ts'
@@ -61,13 +62,11 @@ export function isSignedWith(secret: string, { headers, body }: Arrived): boolea
   return headers['x-service-signature'] === signed.digest('hex')
 }
 
-export const ALL_EVENTS = ['order.created', 'order.cancelled', 'order.label_ready', 'listing.sold']
-
 /** Registers an endpoint. Throws if it is refused. */
 export async function subscribe(
   seller: Client,
   url: string,
-  events: string[] = ALL_EVENTS,
+  events: readonly string[] = WEBHOOK_EVENTS,
 ): Promise<{ id: number; secret: string }> {
   const { status, body, text } = await seller.post('/v1/webhooks', { payload: { url, events } })
   if (status !== 201) throw new Error(`The endpoint was refused: ${text}`)
