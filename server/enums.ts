@@ -102,7 +102,11 @@ export const WEBHOOK_EVENTS = [
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
 
-export const LABEL_STATUSES = ['ready', 'processing', 'action_required', 'self_ship'] as const
+/** The statuses of a label that the service buys. */
+export const BOUGHT_LABEL_STATUSES = ['ready', 'processing', 'action_required'] as const
+export type BoughtLabelStatus = (typeof BOUGHT_LABEL_STATUSES)[number]
+
+export const LABEL_STATUSES = [...BOUGHT_LABEL_STATUSES, 'self_ship'] as const
 export type LabelStatus = (typeof LABEL_STATUSES)[number]
 
 export const SELLER_TIERS = ['Bronze', 'Silver', 'Gold', 'Diamond', 'Master'] as const

@@ -1,4 +1,4 @@
-import type { LabelStatus } from '../enums.ts'
+import type { BoughtLabelStatus } from '../enums.ts'
 import type { Address } from '../text/address.ts'
 
 /** A carrier platform that sells labels. Its methods are network calls: never call them inside a transaction. */
@@ -35,7 +35,7 @@ export type Parcel = {
 export type CarrierShipment = {
   /** The carrier's id. */
   id: string
-  status: Exclude<LabelStatus, 'self_ship'>
+  status: BoughtLabelStatus
   /** Shown to the seller: our own words, never the carrier's. */
   message: string | null
   trackingCode: string | null

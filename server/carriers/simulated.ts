@@ -1,5 +1,5 @@
 import type { Db } from '../database/sql.ts'
-import type { LabelStatus } from '../enums.ts'
+import type { BoughtLabelStatus } from '../enums.ts'
 import {
   ACTION_REQUIRED,
   type Carrier,
@@ -108,7 +108,7 @@ export async function forgetRecipients(db: Db, sliceIds: number[]): Promise<void
   `
 }
 
-type ShipmentRow = { id: number; status: Exclude<LabelStatus, 'self_ship'>; tellsCode: boolean }
+type ShipmentRow = { id: number; status: BoughtLabelStatus; tellsCode: boolean }
 
 const shipmentFrom = ({ id, status, tellsCode }: ShipmentRow): CarrierShipment => ({
   id: String(id),

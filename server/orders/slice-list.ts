@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
-import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
+import { type BoughtLabelStatus, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { validationError } from '../errors.ts'
 
 /** One line of a seller's list of slices. */
@@ -21,7 +21,7 @@ export type SliceLine = {
   /** The first row's item. */
   item: { name: string | null; subtitle: string | null; image: string | null }
   /** Status of the platform label; null before it is bought. */
-  label: 'ready' | 'processing' | 'action_required' | null
+  label: BoughtLabelStatus | null
 }
 
 export type SliceFilters = {

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
+import type { BoughtLabelStatus } from '../enums.ts'
 
 /** A shipment as the operator sees it, also while it is being bought. */
 export type AnyShipment = {
@@ -13,7 +14,7 @@ export type AnyShipment = {
   provider: string
   state: 'buying' | 'bought'
   /** null until it is bought. */
-  status: 'ready' | 'processing' | 'action_required' | null
+  status: BoughtLabelStatus | null
   message: string | null
   carrierId: string | null
   trackingCode: string | null

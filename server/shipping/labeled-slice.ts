@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
-import type { LabelStatus } from '../enums.ts'
+import type { BoughtLabelStatus } from '../enums.ts'
 import { columns, joins } from '../orders/orders.ts'
 import { readSlices, type Slice, type SliceRow, sliceColumns, sliceOf } from '../orders/slice.ts'
 import { labelUrl } from './label-link.ts'
@@ -13,7 +13,7 @@ export type LabeledSlice = Slice & { label: SliceLabel | null }
 export type SliceLabel = {
   /** The carrier platform. */
   provider: string
-  status: Exclude<LabelStatus, 'self_ship'>
+  status: BoughtLabelStatus
   /** Explanation of the status for the seller. */
   message: string | null
   boughtAt: Date

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { CANCEL_REASONS, CANCELLERS } from '../../enums.ts'
+import { BOUGHT_LABEL_STATUSES, CANCEL_REASONS, CANCELLERS } from '../../enums.ts'
 import { MOMENTS, timelineOf } from '../../orders/timeline.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
 import type { SliceActions } from '../../shipping/slice-actions.ts'
@@ -27,7 +27,7 @@ export const OwnSliceSchema = Type.Object({
   label: Type.Union([
     Type.Null(),
     Type.Object({
-      status: OneOf(['ready', 'processing', 'action_required'] as const),
+      status: OneOf(BOUGHT_LABEL_STATUSES),
       message: Nullable(Type.String()),
       label_url: Nullable(Type.String()),
     }),

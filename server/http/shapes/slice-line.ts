@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
-import { ORDER_STATUSES } from '../../enums.ts'
+import { BOUGHT_LABEL_STATUSES, ORDER_STATUSES } from '../../enums.ts'
 import type { SliceLine } from '../../orders/slice-list.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { amount, Nullable, OneOf, Timestamp } from '../schema.ts'
@@ -27,7 +27,7 @@ export const SliceLineSchema = Type.Object({
     subtitle: Nullable(Type.String()),
     image: Nullable(Type.String()),
   }),
-  label: Nullable(OneOf(['ready', 'processing', 'action_required'] as const)),
+  label: Nullable(OneOf(BOUGHT_LABEL_STATUSES)),
 })
 
 export const sliceLineJson = (line: SliceLine): Static<typeof SliceLineSchema> => ({

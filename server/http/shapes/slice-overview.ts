@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { SliceOverview } from '../../back-office/slice-overview.ts'
 import { eurosFromCents } from '../../cents.ts'
-import { FULFILMENTS } from '../../enums.ts'
+import { BOUGHT_LABEL_STATUSES, FULFILMENTS } from '../../enums.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import type { AnyShipment } from '../../shipping/all-shipments.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
@@ -27,7 +27,7 @@ export const ShipmentSchema = component(
       order_id: Type.Integer({ description: 'The row that the label was requested for' }),
       provider: Type.String({ description: 'Carrier platform' }),
       state: OneOf(['buying', 'bought'] as const),
-      status: Nullable(OneOf(['ready', 'processing', 'action_required'] as const), {
+      status: Nullable(OneOf(BOUGHT_LABEL_STATUSES), {
         description: 'Status of the label; null until it is bought',
       }),
       message: Nullable(Type.String()),
