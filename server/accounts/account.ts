@@ -47,6 +47,8 @@ export type Account = {
   timeZone: string
   /** Hides the shop from buyers, who can't order from it (holiday.ts). */
   onHoliday: boolean
+  /** Whether buyers see the shop and its offers. */
+  isShown: boolean
   shippingOptions: ShippingOption[]
   createdAt: Date
   /** Set from its closing until it opens again. */
@@ -64,7 +66,7 @@ export const ships = ({ shippingOptions }: Pick<Account, 'shippingOptions'>): bo
 export type AccountChanges = Partial<
   Omit<
     Account,
-    'id' | 'createdAt' | 'closedAt' | 'onHoliday' | 'sellerRating' | 'sellerReviews'
+    'id' | 'createdAt' | 'closedAt' | 'onHoliday' | 'isShown' | 'sellerRating' | 'sellerReviews'
   > & {
     passwordHash: string | null
   }

@@ -256,6 +256,7 @@ const accountColumns = (db: Db) => db`
   a.reviews as "sellerReviews",
   a.time_zone as "timeZone",
   a.on_holiday as "onHoliday",
+  ${isShown(db)} as "isShown",
   a.created_at as "createdAt",
   a.closed_at as "closedAt",
   ${shippingOptionsOf(db)} as "shippingOptions"

@@ -33,8 +33,7 @@ export const meApi =
       async ({ member }) => {
         const account = await getAccount(ctx, member.accountId)
         const { email } = member
-        const { timeZone: time_zone, onHoliday: on_holiday } = account
-        const isShown = account.apiAccess !== 'suspended' && !on_holiday
+        const { timeZone: time_zone, onHoliday: on_holiday, isShown } = account
         const shop = { ...accountJson(account), time_zone, on_holiday }
         return {
           data: {
