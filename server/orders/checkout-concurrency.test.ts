@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { randomNumbers } from '../../scripts/random.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
@@ -33,11 +34,8 @@ const counted = (responses: { status: number }[]) => {
 
 /** Random numbers that are the same for the same seed, so that a failing round can be repeated. */
 function chance(seed: number) {
-  let state = seed
-  return (below: number) => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
-    return Math.floor((state / 2 ** 31) * below)
-  }
+  const random = randomNumbers(seed)
+  return (below: number) => Math.floor(random() * below)
 }
 
 const shuffled = <T>(all: T[], pick: (below: number) => number): T[] =>

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { syncListings } from '../../../docs/examples/sync-listings.ts'
+import { randomNumbers } from '../../../scripts/random.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { freePort } from '../../test/free-port.ts'
@@ -257,7 +258,7 @@ describe('a copy kept during writes', () => {
     let writing = 0
     let since = '1970-01-01'
 
-    const random = seededRandom(20_260_301)
+    const random = randomNumbers(20_260_301)
     const randomId = () => ids[Math.floor(random() * ids.length)]!
     const expectDone = ({ status }: { status: number }) => {
       // Another writer may have deleted it.
@@ -395,12 +396,3 @@ const secondsAgo = (seconds: number) => new Date(app.ctx.now().getTime() - secon
 
 const patch = (shop: Shop, id: number, payload: object) =>
   shop.patch(`/v1/listings/${id}`, { payload })
-
-/** A reproducible generator of numbers from 0 to 1. */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
-    return state / 2 ** 31
-  }
-}

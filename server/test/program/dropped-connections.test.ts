@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { randomNumbers } from '../../../scripts/random.ts'
 import { testDatabase } from '../database.ts'
 import { type Service, startService } from '../process.ts'
 import { until } from '../until.ts'
@@ -184,15 +185,4 @@ async function sendAndDrop(port: number, request: string, random: () => number):
   if (isReset) socket.resetAndDestroy()
   else socket.destroy()
   await closed
-}
-
-/** The same numbers from 0 to 1 in each run (mulberry32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
 }
