@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import type { Options } from '@cardstall/sdk'
 import { inBatches } from '../../sdk/src/csv.ts'
-import { mayRetry } from '../../sdk/src/transport.ts'
+import { mayRetry, sleep } from '../../sdk/src/transport.ts'
 import { replaceFile } from './files.ts'
 import { adviseAfterInterruption } from './interruption.ts'
 import { CommandError } from './session.ts'
@@ -167,7 +167,7 @@ export async function atThePaceOfTheLimit<T>(send: () => Promise<T>, retries = 0
     } catch (error) {
       const { status, retryAfter = 1 } = error as { status?: number; retryAfter?: number }
       if (status !== 429 && (!mayRetry(error, 'safe') || left-- === 0)) throw error
-      await new Promise((resolve) => setTimeout(resolve, Math.min(retryAfter, MAX_WAIT_S) * 1000))
+      await sleep(Math.min(retryAfter, MAX_WAIT_S) * 1000)
     }
   }
 }

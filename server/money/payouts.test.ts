@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { mailsTo } from '../test/fixtures/members.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, rowOf, ship } from '../test/fixtures/orders.ts'
 import { submitSetup } from './payout-setup.ts'
 
@@ -54,11 +55,6 @@ async function replaceSeller(): Promise<void> {
   seller = await openShop(app, LABEL)
 }
 
-const mailsTo = async (to: string) => {
-  const { body } = await app.operator.get('/operator/v1/sandbox/mail?per_page=100')
-  return body.data.filter((mail: { to: string }) => mail.to === to)
-}
-
 describe('a payout', () => {
   it('a payout is created with the last receipt, with the net of its rows and the shipping', async () => {
     const { orderIds, sliceKey } = await shipped([10, 3.33])
@@ -95,8 +91,8 @@ describe('a payout', () => {
         { order_id: orderIds[1], gross: 3.33, commission: 0, refunds: 3.33 },
       ],
     })
-    const [email] = await mailsTo('jessie@rocket.example')
-    expect(email.text).toMatch(/You will be refunded 3\.33 EUR\.$/)
+    const [email] = await mailsTo(app, 'jessie@rocket.example')
+    expect(email!.text).toMatch(/You will be refunded 3\.33 EUR\.$/)
   })
 
   it('a slice without earnings gets no payout', async () => {
@@ -243,9 +239,9 @@ describe('the result of a transfer', () => {
       if (amount > 0) await refund(orderIds[0]!, { amount })
       const { id } = await payoutOf(sliceKey)
       expect((await reportOf(id, 'failed', { reason: 'Closed' })).status).toBe(200)
-      const [mail] = await mailsTo(email)
-      expect(mail.subject).toBe('Payout failed: 9.50 EUR')
-      expect(mail.text).toContain(text)
+      const [mail] = await mailsTo(app, email)
+      expect(mail!.subject).toBe('Payout failed: 9.50 EUR')
+      expect(mail!.text).toContain(text)
     }
   })
 
@@ -385,10 +381,10 @@ describe('a refund', () => {
     expect(await balanceOf('refunds')).toBe(refunds + 1000 + 695)
     expect(await balanceOf(account)).toBe(before.seller)
     expect(await balanceOf('commission')).toBe(before.commission)
-    const [cancelled, , refunded] = await mailsTo('brock@pewter.example')
-    expect(cancelled.text).toContain(
+    const [cancelled, , refunded] = await mailsTo(app, 'brock@pewter.example')
+    expect(cancelled!.text).toContain(
       'You will be refunded 7.50 EUR. The shipping of 6.95 EUR is refunded as well.',
     )
-    expect(refunded.text).toContain('You will be refunded 1.50 EUR')
+    expect(refunded!.text).toContain('You will be refunded 1.50 EUR')
   })
 })

@@ -118,9 +118,11 @@ export async function kill(child: ChildProcess, which: 'alone' | 'group' = 'alon
   await exited(child)
 }
 
-const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+export const hasExited = (child: ChildProcess) =>
+  child.exitCode !== null || child.signalCode !== null
 
-async function exited(child: ChildProcess): Promise<void> {
+/** Waits until a process has exited. */
+export async function exited(child: ChildProcess): Promise<void> {
   if (!hasExited(child)) await once(child, 'exit')
 }
 

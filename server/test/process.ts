@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { cleanUp, isAlive, newHome } from './embedded-homes.ts'
+import { cleanUp, exited, hasExited, isAlive, newHome } from './embedded-homes.ts'
 import { freePort } from './free-port.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
@@ -255,12 +255,6 @@ export function jsonLines(text: string): Record<string, unknown>[] {
       throw new Error(`Not a line of JSON on standard error: ${line}`)
     }
   })
-}
-
-const hasExited = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
-
-async function exited(child: ChildProcess): Promise<void> {
-  if (!hasExited(child)) await once(child, 'exit')
 }
 
 /** The embedded server of a DATA_DIR, found through its files. */
