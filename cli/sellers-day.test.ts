@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { PDFDocument } from '@pdfme/pdf-lib'
@@ -13,8 +12,8 @@ import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
 import { act, buy, LABEL, openShop } from '../server/test/fixtures/orders.ts'
 import { freePort } from '../server/test/free-port.ts'
+import { newDirectory } from '../server/test/new-directory.ts'
 import { until } from '../server/test/until.ts'
-import { whenFileEnds } from '../server/test/when-file-ends.ts'
 
 const ROWS = 2_000
 /** Every hundredth row of the file has a mistake. */
@@ -26,8 +25,7 @@ it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, labe
   const settings = { ...NO_LIMITS, PUBLIC_URL: url }
   const app = await startTestApp({ template: 'fixture', settings })
   await app.app.listen({ port, host: '127.0.0.1' })
-  const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-day-'))
-  whenFileEnds(() => rm(folder, { recursive: true, force: true }))
+  const folder = await newDirectory()
   const seller = await openShop(app, LABEL)
   const file = (name: string) => path.join(folder, name)
   let child: ChildProcess

@@ -1,14 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../server/test/app.ts'
 import { cardItem, NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { buy, openShop } from '../server/test/fixtures/orders.ts'
-import { whenFileEnds } from '../server/test/when-file-ends.ts'
+import { newDirectory } from '../server/test/new-directory.ts'
 
 const SDK = import.meta.dirname
 
@@ -88,8 +87,7 @@ it('a program that follows changes as the README shows begins with all records, 
     const { body } = await seller.post('/v1/listings', { payload: { items: [cardItem()] } })
     return `listing ${body.results[0].listing.id}\n`
   }
-  const folder = await mkdtemp(path.join(tmpdir(), 'cardstall-sdk-'))
-  whenFileEnds(() => rm(folder, { recursive: true }))
+  const folder = await newDirectory()
   const file = JSON.stringify(path.join(folder, 'cursor'))
   /** Runs the program until it asks the feed for the nth time. */
   const follow = (requests: number) =>

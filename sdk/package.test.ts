@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
@@ -13,6 +12,7 @@ import { startWebServer } from '../server/test/fakes/network.ts'
 import { NO_LIMITS } from '../server/test/fixtures/listings.ts'
 import { pollDevice, startDevice } from '../server/test/fixtures/oauth.ts'
 import { freePort } from '../server/test/free-port.ts'
+import { newDirectory } from '../server/test/new-directory.ts'
 import { whenFileEnds } from '../server/test/when-file-ends.ts'
 import { Cardstall } from './src/index.ts'
 
@@ -25,8 +25,7 @@ const MAX_WEBHOOKS_BYTES = 1.2 * 1024
 let project: string
 let installed: string
 beforeAll(async () => {
-  project = await mkdtemp(path.join(tmpdir(), 'cardstall-sdk-'))
-  whenFileEnds(() => rm(project, { recursive: true, force: true }))
+  project = await newDirectory()
   const source = path.join(project, 'source')
   await cp(SDK, source, { recursive: true })
   const rootConfig = path.join(project, 'tsconfig.json')

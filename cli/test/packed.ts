@@ -1,8 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, rename } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
@@ -13,7 +12,7 @@ import { startWebServer } from '../../server/test/fakes/network.ts'
 import { cardItem, list, NO_LIMITS } from '../../server/test/fixtures/listings.ts'
 import { buy, LABEL, LETTER, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
 import { freePort } from '../../server/test/free-port.ts'
-import { whenFileEnds } from '../../server/test/when-file-ends.ts'
+import { newDirectory } from '../../server/test/new-directory.ts'
 
 const execute = promisify(execFile)
 
@@ -25,8 +24,7 @@ export let folder: string
 
 /** Starts a service with a shop, and unpacks the program. Call it in `beforeAll`. */
 export async function startShop(): Promise<void> {
-  folder = await mkdtemp(path.join(tmpdir(), 'cardstall-cli-'))
-  whenFileEnds(() => rm(folder, { recursive: true, force: true }))
+  folder = await newDirectory()
   // The packed program, in a folder without anything else.
   const archive = await packedProgram()
   await copyFile(archive, file(path.basename(archive)))

@@ -1,11 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { PDFDocument, PDFRawStream } from '@pdfme/pdf-lib'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ADDRESS, BUYER } from '../test/fixtures/orders.ts'
+import { newDirectory } from '../test/new-directory.ts'
 import type { Parcel } from './carrier.ts'
 import { printLabel } from './simulated-label.ts'
 
@@ -99,8 +99,7 @@ describe('the label of the simulated carrier', () => {
   if (!tools) console.warn('SKIPPED: scanning a label’s barcode needs pdftoppm and zbarimg.')
 
   it.skipIf(!tools)('a scanner reads the barcode: Code 128 of the tracking code', async () => {
-    const directory = mkdtempSync(path.join(tmpdir(), 'cardstall-label-'))
-    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const directory = await newDirectory()
     writeFileSync(path.join(directory, 'label.pdf'), await print())
     // The resolution of a common label printer.
     execFileSync('pdftoppm', ['-r', '203', '-png', '-singlefile', 'label.pdf', 'label'], {

@@ -1,16 +1,14 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import type { Log } from '../log.ts'
 import { buildProgram } from '../test/build.ts'
-import { whenFileEnds } from '../test/when-file-ends.ts'
+import { newDirectory } from '../test/new-directory.ts'
 import { dashboardBuild } from './build.ts'
 
 /** A repository whose Vite copies the sources, fails, or never ends. */
 async function repository({ vite }: { vite?: string } = {}) {
-  const home = await mkdtemp(path.join(tmpdir(), 'cardstall-build-'))
-  whenFileEnds(() => rm(home, { recursive: true, force: true }))
+  const home = await newDirectory()
   const root = path.join(home, 'dashboard')
   await mkdir(path.join(root, 'src'), { recursive: true })
   await writeFile(path.join(root, 'index.html'), 'page')

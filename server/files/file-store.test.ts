@@ -1,13 +1,13 @@
 import { createHmac, hash } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, stat, utimes, writeFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { StartError } from '../start-error.ts'
 import { startWebServer } from '../test/fakes/network.ts'
+import { newDirectory } from '../test/new-directory.ts'
 import { openBucket, readBucketUrl } from './bucket.ts'
 import type { FileStore } from './file-store.ts'
 import { openFileStore } from './open.ts'
@@ -17,14 +17,11 @@ const BYTES = Buffer.from([0xff, 0xd8, 0, 1, 2, 3])
 
 let home: string
 beforeAll(async () => {
-  home = await mkdtemp(path.join(tmpdir(), 'cardstall-store-'))
+  home = await newDirectory()
   vi.stubEnv('AWS_ACCESS_KEY_ID', 'key-of-tests')
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', SECRET)
 })
-afterAll(async () => {
-  vi.unstubAllEnvs()
-  await rm(home, { recursive: true })
-})
+afterAll(() => void vi.unstubAllEnvs())
 
 async function expectToKeep(files: FileStore): Promise<void> {
   await files.put('photos/a-b_c.jpg', BYTES, 'image/jpeg')

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { demoKey } from '../sandbox/demo-seller.ts'
 import { type Client, OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
 import { mismatchesOf } from '../test/described-responses.ts'
@@ -27,10 +24,8 @@ type Operation = {
 let app: TestApp
 let operator: Client
 const operations = new Map<string, Operation>()
-let dataDir: string
 beforeAll(async () => {
-  dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-examples-'))
-  app = await startTestApp({ template: 'catalog', settings: { DATA_DIR: dataDir } })
+  app = await startTestApp({ template: 'catalog' })
   operator = app.withKey(OPERATOR_TOKEN)
   const seller = app.withKey(await demoKey(app.ctx))
   const collect = async (descriptionPath: string, client: Client, prefix: string) => {
@@ -59,7 +54,6 @@ beforeAll(async () => {
     await collect(path, credential === 'operator' ? operator : seller, prefix)
   }
 })
-afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
 it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sandbox', async () => {
   const sent = new Set<string>()

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type DnsServer, type NameData, startDnsServer } from '../test/fakes/dns-server.ts'
+import { newDirectory } from '../test/new-directory.ts'
 import { until } from '../test/until.ts'
 import { systemResolver } from './dns.ts'
 
@@ -15,9 +15,8 @@ const SIX = '2606:2800:21f:cb07:6820:80da:af6b:8b2c'
 let directory: string
 let server: DnsServer
 beforeAll(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'cardstall-names-'))
+  directory = await newDirectory()
 })
-afterAll(() => rm(directory, { recursive: true }))
 beforeEach(async () => {
   server = await startDnsServer()
 })

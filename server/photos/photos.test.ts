@@ -1,15 +1,15 @@
-import { mkdir, mkdtemp, readdir, rm, rmdir } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import sharp from 'sharp'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
+import { newDirectory } from '../test/new-directory.ts'
 import { jpeg } from '../test/pictures.ts'
 import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
@@ -26,7 +26,7 @@ let storage: string
 let respond: RequestListener
 
 beforeAll(async () => {
-  storage = await mkdtemp(path.join(tmpdir(), 'cardstall-photos-'))
+  storage = await newDirectory()
   internet = fakeNetwork()
   await internet.site('photos.example', (req, res) => respond(req, res))
   app = await startTestApp({
@@ -34,8 +34,6 @@ beforeAll(async () => {
     settings: { STORAGE_URL: pathToFileURL(storage).href },
   })
 })
-
-afterAll(() => rm(storage, { recursive: true }))
 
 const PICTURE = await jpeg(600, 300)
 const sendPicture: RequestListener = (_, res) => res.end(PICTURE)

@@ -1,14 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { newDirectory } from '../test/new-directory.ts'
 import { getOrCreateSecret } from './own-secrets.ts'
 
 let dataDir: string
 beforeEach(async () => {
-  dataDir = await mkdtemp(path.join(tmpdir(), 'cardstall-secrets-'))
+  dataDir = await newDirectory()
 })
-afterEach(() => rm(dataDir, { recursive: true }))
 
 describe('a secret of the sandbox', () => {
   it('a sandbox secret is generated once, long and random, and stored', async () => {

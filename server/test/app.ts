@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import { createAccount, type NewAccount } from '../accounts/accounts.ts'
 import { buildApp } from '../app.ts'
@@ -24,6 +21,7 @@ import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { type Template, testDatabase } from './database.ts'
 import { describedResponses } from './described-responses.ts'
+import { newDirectory } from './new-directory.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 export const PUBLIC_URL = 'https://cards.example'
@@ -162,13 +160,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       return { ...signedIn, accountId: shop, memberId, email, cookie }
     },
   }
-}
-
-/** A new directory, removed when the test file ends. */
-async function newDirectory(): Promise<string> {
-  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-app-'))
-  whenFileEnds(() => rm(directory, { recursive: true, force: true }))
-  return directory
 }
 
 let sellers = 0

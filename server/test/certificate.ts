@@ -1,18 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { SecureContextOptions } from 'node:tls'
-import { whenFileEnds } from './when-file-ends.ts'
+import { newDirectory } from './new-directory.ts'
 
 /** A key and its self-signed certificate; undefined without openssl. */
 export async function selfSigned(
   name: string,
   address: string,
 ): Promise<SecureContextOptions | undefined> {
-  const directory = await mkdtemp(path.join(tmpdir(), 'cardstall-certificate-'))
-  whenFileEnds(() => rm(directory, { recursive: true }))
+  const directory = await newDirectory()
   const [key, cert] = ['key.pem', 'cert.pem'].map((file) => path.join(directory, file))
   const { status } = spawnSync('openssl', [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SignatureError, verify } from '../../sdk/src/webhooks.ts'
 import { freePort } from '../test/free-port.ts'
+import { newDirectory } from '../test/new-directory.ts'
 import { until } from '../test/until.ts'
 import { exampleUrl, shownBlocks } from '../test/webhooks-page.ts'
 
@@ -184,7 +184,7 @@ const BAD: Record<string, Case> = {
   ),
 }
 
-const directory = mkdtempSync(path.join(tmpdir(), 'cardstall-receivers-'))
+const directory = await newDirectory()
 const children = new Set<ChildProcess>()
 const killChildren = () => {
   for (const child of children) child.kill('SIGKILL')
@@ -194,7 +194,6 @@ process.once('exit', killChildren)
 afterAll(() => {
   killChildren()
   process.off('exit', killChildren)
-  rmSync(directory, { recursive: true })
 })
 
 for (const language of LANGUAGES) {

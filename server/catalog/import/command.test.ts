@@ -1,13 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Sql } from '../../database/sql.ts'
 import { createLog } from '../../log.ts'
 import { StartError } from '../../start-error.ts'
 import { testDatabase } from '../../test/database.ts'
 import { emptyCatalog } from '../../test/empty-catalog.ts'
+import { newDirectory } from '../../test/new-directory.ts'
 import { openSources, runImportCommand } from './command.ts'
 
 let folder: string
@@ -20,7 +20,7 @@ let clockStepMs: number
 let interruptedAt: string | undefined
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cardstall-command-'))
+  folder = await newDirectory()
   const database = await testDatabase()
   db = database.db
   const ctx = {
@@ -51,7 +51,6 @@ beforeAll(async () => {
     return { exitCode, ...output }
   }
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 beforeEach(async () => {
   terminal = false

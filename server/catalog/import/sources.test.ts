@@ -1,19 +1,18 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { StartError } from '../../start-error.ts'
+import { newDirectory } from '../../test/new-directory.ts'
 import { parseRecord } from '../record.ts'
 import { gunzip, openSource } from './sources.ts'
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cardstall-sources-'))
+  folder = await newDirectory()
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 async function file(name: string, content: string | Buffer | object): Promise<string> {
   const path = join(folder, name)

@@ -1,19 +1,17 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import Fastify from 'fastify'
 import { expect, it } from 'vitest'
 import { type BuildState, dashboardBuild } from '../../dashboard/build.ts'
 import { startTestApp } from '../../test/app.ts'
-import { whenFileEnds } from '../../test/when-file-ends.ts'
+import { newDirectory } from '../../test/new-directory.ts'
 import { builtPages } from './app.ts'
 
 const SCRIPT = 'console.log("dashboard")'.repeat(100)
 
 /** @param states one after the other; the last one stays */
 async function serve(...states: BuildState[]) {
-  const root = await mkdtemp(path.join(tmpdir(), 'cardstall-dashboard-'))
-  whenFileEnds(() => rm(root, { recursive: true, force: true }))
+  const root = await newDirectory()
   const directory = path.join(root, 'dist')
   await mkdir(path.join(directory, 'assets'), { recursive: true })
   for (const page of ['index', 'console']) {
