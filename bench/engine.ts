@@ -89,7 +89,7 @@ export async function alternate(sides: Side[], { rounds, ms, warmUpMs }: Rounds)
 }
 
 /** Sums up the samples of all rounds of a side. */
-export function ratesOf(samples: Sample[]): Rates {
+function ratesOf(samples: Sample[]): Rates {
   const latencies = samples.flatMap((sample) => Array.from(sample.latencies))
   const spread = (key: 'perSecond' | 'service' | 'postgres' | 'generator'): Spread => {
     const values = samples.map((sample) => sample[key])

@@ -40,7 +40,7 @@ export type Cursor = Position & {
 type Micros = string
 
 /** Changes that one page reads. */
-export const MAX_CHANGES = 100
+const MAX_CHANGES = 100
 const CURSOR_LIFETIME_MS = 30 * DAYS
 /** `read_at` is at most this old, so that reading seldom writes. */
 const READ_AT_PRECISION_MS = 1 * DAYS

@@ -27,7 +27,7 @@ export const deleteInBatches = (db: Db, table: string, expired: Expired): Promis
   inBatches((max) => deleteSome(db, table, expired, max))
 
 /** Deletes at most `max` rows. Returns their number. */
-export async function deleteSome(
+async function deleteSome(
   db: Db,
   table: string,
   { where, orderBy }: Expired,

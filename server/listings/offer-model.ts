@@ -94,7 +94,7 @@ export const OFFER = {
 } as const
 
 /** Maximum estimated memory of all items and shops. */
-export const MAX_BYTES = 96 * 1024 * 1024
+const MAX_BYTES = 96 * 1024 * 1024
 /** Maximum staleness on processes that did not write. */
 const MAX_AGE_MS = 50
 /** Age at which a used model is refreshed in the background. */

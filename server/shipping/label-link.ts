@@ -57,7 +57,7 @@ export function requireLink(
 }
 
 /** The path of a label, which its link signs. */
-export const pathOf = (labelName: string) => `/labels/${labelName}.pdf`
+const pathOf = (labelName: string) => `/labels/${labelName}.pdf`
 
 function signatureOf(
   { config }: Signing,

@@ -180,7 +180,7 @@ export const PRODUCTS = [
 ]
 
 /** A series without sets and a series without a shortcut. Importing sets creates the others. */
-export const SERIES = [
+const SERIES = [
   { type: 'series', name: 'World Championships', shortcut: 'wc' },
   { type: 'series', name: 'Other', shortcut: null },
 ]

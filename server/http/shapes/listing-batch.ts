@@ -160,7 +160,7 @@ export const DeletionResultSchema = component(
 )
 
 /** An item of a batch that validation refused. */
-export type Refused = { errors: FieldMessages }
+type Refused = { errors: FieldMessages }
 
 const isRefused = (item: object): item is Refused => 'errors' in item
 
