@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { sign, verify } from '../sdk/src/webhooks.ts'
 import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
 import { cardItem, list } from '../server/test/fixtures/listings.ts'
+import { streamsStartNow } from '../server/test/streams-start-now.ts'
 import { until } from '../server/test/until.ts'
 import { app, file, run, seller, start, startShop, succeed } from './test/packed.ts'
 
@@ -73,6 +74,7 @@ describe('sync and webhooks', () => {
   it('listen prints resends, and begins now if its place is of another database', async () => {
     const env = { XDG_CONFIG_HOME: file('place') }
     const listen = async () => {
+      await streamsStartNow(app.ctx.db)
       const { child, ended } = start(['webhooks', 'listen'], { env })
       let text = ''
       for (const stream of [child.stdout, child.stderr]) {
@@ -110,6 +112,7 @@ describe('sync and webhooks', () => {
     const receiver = await startReceiver()
     const address = receiver.url.replace('//', '//ash:p%40ss@')
     const env = { XDG_CONFIG_HOME: file('user') }
+    await streamsStartNow(app.ctx.db)
     const { child, ended } = start(['webhooks', 'listen', '--forward', address], { env })
     let text = ''
     child.stderr.on('data', (data) => {

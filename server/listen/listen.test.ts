@@ -17,6 +17,7 @@ import {
   startCommand,
   startService,
 } from '../test/process.ts'
+import { streamsStartNow } from '../test/streams-start-now.ts'
 import { until } from '../test/until.ts'
 import { readOptions } from './options.ts'
 
@@ -45,6 +46,7 @@ beforeEach(async () => {
 
 /** Runs the command as a developer does: it finds the secrets in the sandbox's DATA_DIR. */
 async function listen(...parameters: string[]): Promise<Command> {
+  await streamsStartNow(db)
   const command = startCommand(['listen', ...parameters], onThisMachine())
   await command.prints('Ctrl-C')
   return command
