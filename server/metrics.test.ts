@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createMetrics } from './metrics.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from './test/app.ts'
@@ -24,7 +26,7 @@ async function growth(sample: string, work: () => Promise<unknown>): Promise<num
 
 /** The metrics page with figures newly read from the database. */
 const freshPage = (source: Pick<TestApp['ctx'], 'db' | 'now' | 'config'> = app.ctx) => {
-  const metrics = createMetrics({ dataDir: '/', maxAgeMs: 0 })
+  const metrics = createMetrics({ directories: ['/'], maxAgeMs: 0 })
   return metrics.text(source).finally(() => metrics.close())
 }
 
@@ -187,7 +189,7 @@ describe('database metrics', () => {
 
   it('database figures are read once for concurrent requests and reused for a while', async () => {
     const { source, queries, result } = slowDatabase()
-    const metrics = createMetrics({ dataDir: '/', maxAgeMs: 3_600_000 })
+    const metrics = createMetrics({ directories: ['/'], maxAgeMs: 3_600_000 })
     const pages = Array.from({ length: 10 }, () => metrics.text(source))
     result.reject(new Error('away'))
     await Promise.all(pages)
@@ -198,13 +200,26 @@ describe('database metrics', () => {
   })
 })
 
+it('the disk of the stored files is watched, even if DATA_DIR does not exist', async () => {
+  const { dataDir } = app.ctx.config
+  const { operator } = await startTestApp({
+    settings: {
+      DATA_DIR: path.join(dataDir, 'missing'),
+      STORAGE_URL: pathToFileURL(path.join(dataDir, 'elsewhere')).href,
+    },
+  })
+  const { text } = await operator.get('/metrics')
+  expect(sampleValue(text, 'cardstall_disk_free_bytes')).toBeGreaterThan(0)
+  expect(sampleValue(text, 'cardstall_disk_size_bytes')).toBeGreaterThan(0)
+})
+
 it('nodejs_eventloop_lag_p99_seconds, which an alert rule uses, is that of the slowest process', async () => {
   const LAG = 'nodejs_eventloop_lag_p99_seconds'
   expect(
     await readFile(new URL('../deploy/prometheus/alerts.yml', import.meta.url), 'utf8'),
   ).toContain(`expr: ${LAG} >`)
   const metrics = createMetrics({
-    dataDir: '/',
+    directories: ['/'],
     others: async (own) => [
       own.map((metric) =>
         metric.name === LAG ? { ...metric, values: [{ value: 60, labels: {} }] } : metric,

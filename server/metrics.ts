@@ -78,8 +78,8 @@ const READ_TIMEOUT_MS = 2_000
 const MAX_COUNTED = 100_000
 
 type MetricsOptions = {
-  /** The disk metrics are those of its file system. */
-  dataDir: string
+  /** The service writes to these directories. The disk metrics are those of the fullest of their file systems. */
+  directories: (string | URL)[]
   hasRedis?: boolean
   /** Reads the metrics of the other processes, which get those of this one. */
   others?: ((own: ProcessMetrics) => Promise<ProcessMetrics[]>) | undefined
@@ -88,14 +88,14 @@ type MetricsOptions = {
 
 /** Creates the metrics of one app, with their own registry: a process can have several apps in tests. */
 export function createMetrics({
-  dataDir,
+  directories,
   hasRedis = false,
   others,
   maxAgeMs = MAX_AGE_MS,
 }: MetricsOptions): Metrics {
   /** Metrics that each process counts for itself: /metrics adds them up. */
   const registry = new Registry()
-  const shared = sharedGauges(dataDir, maxAgeMs)
+  const shared = sharedGauges(directories, maxAgeMs)
   collectDefaultMetrics({ register: registry })
   // The library takes the average of all processes: the alert rules would not notice one of eight that is blocked.
   Object.assign(registry.getSingleMetric('nodejs_eventloop_lag_p99_seconds')!, {
@@ -244,7 +244,7 @@ export function createMetrics({
 }
 
 /** The metrics that any process can read for all of them: database, queues, disk. */
-function sharedGauges(dataDir: string, maxAgeMs: number) {
+function sharedGauges(directories: MetricsOptions['directories'], maxAgeMs: number) {
   const registry = new Registry()
   const deliveriesDue = new Gauge({
     name: 'cardstall_webhook_deliveries_waiting',
@@ -287,12 +287,12 @@ function sharedGauges(dataDir: string, maxAgeMs: number) {
   })
   const diskSize = new Gauge({
     name: 'cardstall_disk_size_bytes',
-    help: 'Size of the file system of DATA_DIR',
+    help: 'Size of the file system of DATA_DIR or STORAGE_URL, the fuller one',
     registers: [registry],
   })
   const diskFree = new Gauge({
     name: 'cardstall_disk_free_bytes',
-    help: 'Free space of the file system of DATA_DIR',
+    help: 'Free space of the file system of DATA_DIR or STORAGE_URL, the fuller one',
     registers: [registry],
   })
 
@@ -328,7 +328,11 @@ function sharedGauges(dataDir: string, maxAgeMs: number) {
   }
 
   const readDisk = async () => {
-    const { blocks, bavail, bsize } = await statfs(dataDir)
+    // A service that stores nothing in DATA_DIR does not create it.
+    const read = await Promise.allSettled(directories.map((directory) => statfs(directory)))
+    const { blocks, bavail, bsize } = read
+      .flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
+      .reduce((a, b) => (b.bavail / b.blocks < a.bavail / a.blocks ? b : a))
     diskSize.set(blocks * bsize)
     diskFree.set(bavail * bsize)
   }

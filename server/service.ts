@@ -98,8 +98,9 @@ export async function openService(
   closers.push(() => catalog.close())
   const offers = openOfferModel({ db: sql, now: clock.now }, signals)
   closers.push(() => offers.close())
+  const storage = new URL(config.storageUrl)
   const metrics = createMetrics({
-    dataDir: config.dataDir,
+    directories: storage.protocol === 'file:' ? [config.dataDir, storage] : [config.dataDir],
     hasRedis: config.redisUrl !== undefined,
     others: primary?.metricsOfOthers,
   })
