@@ -92,12 +92,13 @@ describe('every expression of the alert rules and the dashboard', () => {
 })
 
 /** Routes that are slow by design: long requests, and purchases of labels, which wait for the carrier. */
-async function slowRoutes(): Promise<string[]> {
+async function slowRoutes(method?: string): Promise<string[]> {
   const urls: string[] = []
   const collecting = Fastify()
   collecting.setValidatorCompiler(() => () => true)
   collecting.setSerializerCompiler(() => JSON.stringify)
-  collecting.addHook('onRoute', ({ url, config }) => {
+  collecting.addHook('onRoute', ({ url, method: own, config }) => {
+    if (method !== undefined && own !== method) return
     if (config?.isLong || /\/labels?$/.test(url)) urls.push(url)
   })
   routes(collecting as never, app.ctx, { add() {} })
@@ -186,9 +187,12 @@ describe('the proxies', () => {
     expect(caddyPaths()).toEqual([
       { name: 'metrics', paths: ['/metrics', '/metrics/'] },
       { name: 'bounded', paths: [importPath, `${importPath}/`] },
-      { name: 'import', paths: [importPath, `${importPath}/`] },
+      {
+        name: 'long',
+        paths: [importPath, '*/close', '*/erase', '*/resend'].flatMap((path) => [path, `${path}/`]),
+      },
     ])
-    for (const name of ['metrics', 'import']) expect(caddy).toContain(`handle @${name} {`)
+    for (const name of ['metrics', 'long']) expect(caddy).toContain(`handle @${name} {`)
     expect(caddy).not.toMatch(/handle \//)
   })
 
@@ -205,6 +209,22 @@ describe('the proxies', () => {
     expect(Number(inNginx)).toBeGreaterThan(130)
     expect(inCaddy).toBe(inNginx)
     expect(locationOf('/tools/v1/labels')).not.toContain('timeout')
+  })
+
+  it('the proxies of the examples wait for requests that respond when all is done, however long they take', async () => {
+    const { paths } = caddyPaths().find(({ name }) => name === 'long')!
+    const posted = (await slowRoutes('POST')).filter((url) => !/\/labels?$/.test(url))
+    expect(posted).toContain('/operator/v1/accounts/:id/close')
+    for (const url of posted) {
+      const path = url.replace(/:\w+/g, '7')
+      for (const sent of [path, `${path}/`]) {
+        expect(locationOf(sent), sent).toContain('proxy_read_timeout 3600s;')
+        const matches = paths.some((p) =>
+          p.startsWith('*') ? sent.endsWith(p.slice(1)) : sent === p,
+        )
+        expect(matches, sent).toBe(true)
+      }
+    }
   })
 
   it('nginx passes the Host header on with its port', () => {
