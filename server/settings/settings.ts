@@ -60,7 +60,7 @@ export const SETTINGS = {
     parse: serverUrl('postgres:', 'postgresql:'),
     fallback: 'none',
     description:
-      '`postgres://…`, a database of its own with the encoding UTF8, in PostgreSQL 15 or later; `?host=/run/postgresql` connects to the Unix socket in that folder. Without it an embedded PostgreSQL runs in `DATA_DIR`',
+      '`postgres://…`, a database of its own with the encoding UTF8, in PostgreSQL 15 or later; `?host=/run/postgresql` connects to the Unix socket in that folder. Not encrypted unless it says so ([below](#database)). Without it an embedded PostgreSQL runs in `DATA_DIR`',
   },
   DATA_DIR: {
     parse: anyText,
