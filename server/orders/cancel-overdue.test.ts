@@ -209,6 +209,18 @@ it('outside the sandbox nothing is cancelled that was not announced three days b
   expect(await status()).toBe('cancelled')
 })
 
+it('with both settings 0, as a restore needs it, an announced order whose time is over stays', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  const after = runsAfter()
+  const status = async () => (await rowOf(shop, order)).status
+  await after(27)
+  await after(31, { shipWithinDays: 0, unverifiedCancelDays: 0 })
+  expect(await status()).toBe('pending')
+  await after(31)
+  expect(await status()).toBe('cancelled')
+})
+
 it('a cancellation that a verification prevented is announced again after the seller loses the verification', async () => {
   const shop = await openShop(app)
   const [order] = (await sellEach(app, shop, cardItem())) as [number]

@@ -10,7 +10,7 @@ import { pruneOAuth } from '../oauth/grants.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { databaseAtVersion } from '../test/database.ts'
-import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
+import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { connected, errorOf, refresh } from '../test/fixtures/oauth.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
@@ -275,7 +275,7 @@ it('rows beyond the ids of the current partition are stored in the last one, whi
   expect(await filled()).toEqual({})
 })
 
-it('after a restore, the SQL of docs/operating.md gives no number again and ends sessions and access but no registration, and partitions begin as before', async () => {
+it('after a restore, the SQL of docs/operating.md gives no number again, ends sessions and access but no registration, and deletes endpoints, and partitions begin as before', async () => {
   // The second database is a backup of the first: both have the same rows.
   const [lost, restored] = [await newShop(), await newShop()]
   expect(await lost.send()).toBe(await restored.send())
@@ -290,7 +290,12 @@ it('after a restore, the SQL of docs/operating.md gives no number again and ends
   const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
   const [section] = /### After a restore.*?\n## /s.exec(guide)!
   const statements = [...section.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql!)
-  for (const sql of statements) await app.ctx.db.unsafe(sql.replaceAll('…', '0'))
+  const { id: deleted } = await subscribe(restored.merchant, HOOK)
+  for (const sql of statements) {
+    const id = sql.includes('webhook_endpoints') ? deleted : 0
+    await app.ctx.db.unsafe(sql.replaceAll('…', String(id)))
+  }
+  expect(await endpointOf(restored.merchant, deleted)).toBeUndefined()
   expect((await member.get('/dashboard/api/me')).status).toBe(401)
   await pruneOAuth(app.ctx)
   expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
@@ -326,7 +331,7 @@ async function newShop() {
     const [delivery] = await deliveriesIn(app)
     return delivery.id as number
   }
-  return { app, send }
+  return { app, merchant, send }
 }
 
 it('writers go on after a crash before any commit of the job, and after its next run partitions begin', async () => {
