@@ -180,7 +180,7 @@ describe('database metrics', () => {
       () => Promise.reject(new Error('away')),
     ]
     const db = (() => results.shift()!()) as never
-    const metrics = createMetrics({ dataDir: '/', maxAgeMs: 0 })
+    const metrics = createMetrics({ directories: ['/'], maxAgeMs: 0 })
     const isUp = async () =>
       sampleValue(await metrics.text({ ...app.ctx, db }), 'cardstall_database_up')
     expect([await isUp(), await isUp()]).toEqual([1, 0])
