@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { CarrierError } from '../server/carriers/carrier.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { cardItem, list } from '../server/test/fixtures/listings.ts'
 import {
@@ -13,6 +14,7 @@ import {
   sellEach,
   ship,
 } from '../server/test/fixtures/orders.ts'
+import { whileReplaced } from '../server/test/while-replaced.ts'
 import { app, file, run, seller, sold, startShop, succeed } from './test/packed.ts'
 
 beforeAll(startShop)
@@ -122,10 +124,13 @@ describe('orders', () => {
 
   it('a label that is missing in the merged PDF has no file, and the command says how to get it', async () => {
     const [first, lost] = [await sold(LABEL), await sold(LABEL)]
+    await seller.post(`/v1/orders/${first}/label`)
     const { body } = await seller.post(`/v1/orders/${lost}/label`)
     await app.ctx.files.delete(new URL(body.data.label_url).pathname.slice(1))
-    const { code, stdout, stderr } = await run(
-      `labels buy ${first} ${lost} --merge some.pdf --json`,
+    const fails = () => Promise.reject(new CarrierError('unknown', ''))
+    const carrier = { ...app.ctx.carrier!, label: fails }
+    const { code, stdout, stderr } = await whileReplaced(app.ctx, { carrier }, () =>
+      run(`labels buy ${first} ${lost} --merge some.pdf --json`),
     )
     expect(JSON.parse(stdout)).toMatchObject([
       { order_id: first, file: 'some.pdf' },

@@ -17,7 +17,7 @@ export const MAX_LABELS = 50
 const CONCURRENCY = 4
 
 /**
- * Real time during which a call starts purchases. With a slow carrier, 50 purchases would outlast the timeouts of clients
+ * Real time during which a call starts purchases and fetches lost files. With a slow carrier, 50 purchases would outlast the timeouts of clients
  * and proxies. One takes up to 70 seconds (four requests of 15 s to the carrier, after 10 s for another call's purchase),
  * so a call takes up to 130.
  */
@@ -111,6 +111,7 @@ export async function mergeLabels(
   ctx: ShippingContext,
   accountId: number,
   orderIds: number[],
+  { fetchUntil = fetchDeadline(), hasCover = false }: MergeOptions = {},
 ): Promise<{ pdf: Uint8Array; missing: number[] }> {
   const sliceOf = await sliceIdsOf(ctx, accountId, orderIds)
   if (orderIds.some((id) => !sliceOf.has(id))) throw orderNotFound()
@@ -122,24 +123,41 @@ export async function mergeLabels(
       return label?.status === 'ready' ? [[id, label.labelName]] : []
     }),
   )
-  let merged = await oneAtATime(() => merge(ctx, names))
+  const missingIn = (printed: Set<number>) =>
+    orderIds.filter((id) => !printed.has(sliceOf.get(id)!))
+  const mergeStored = () => oneAtATime(() => merge(ctx, names, hasCover ? missingIn : () => []))
+  let merged = await mergeStored()
   if (merged.lost.length > 0) {
     // Other calls can merge meanwhile.
     const limit = limitConcurrency(CONCURRENCY)
-    await Promise.all(merged.lost.map((name) => limit(() => restoreLabel(ctx, name))))
-    merged = await oneAtATime(() => merge(ctx, names))
+    const fetchInTime = async (name: string) => {
+      if (performance.now() < fetchUntil) await restoreLabel(ctx, name)
+    }
+    await Promise.all(merged.lost.map((name) => limit(() => fetchInTime(name))))
+    merged = await mergeStored()
   }
   const { pdf, printed } = merged
   if (printed.size === 0) throw conflict('None of these orders has a label that is ready.')
-  return { pdf, missing: orderIds.filter((id) => !printed.has(sliceOf.get(id)!)) }
+  return { pdf, missing: missingIn(printed) }
 }
+
+type MergeOptions = {
+  /** When to stop fetching lost files, as `performance.now()`. */
+  fetchUntil?: number
+  /** Whether a first page names the orders whose label is missing, for people who print the PDF. */
+  hasCover?: boolean
+}
+
+/** The end of the time in which a call that begins now fetches lost files. */
+export const fetchDeadline = (): number => performance.now() + START_WITHIN_MS
 
 async function merge(
   { files, log }: Context & { files: FileStore },
   labelNames: Map<number, string>,
+  onCover: (printed: Set<number>) => number[],
 ): Promise<{ pdf: Uint8Array; printed: Set<number>; lost: string[] }> {
   // Loaded on first use, because it would add a tenth of a second to every start.
-  const { PDFDocument } = await import('@pdfme/pdf-lib')
+  const { PDFDocument, StandardFonts } = await import('@pdfme/pdf-lib')
   const merged = await PDFDocument.create()
   const printed = new Set<number>()
   const lost: string[] = []
@@ -163,5 +181,20 @@ async function merge(
       log.warn({ err: error, slice: sliceId }, 'cannot read a stored label')
     }
   }
+  const named = onCover(printed)
+  if (named.length > 0) {
+    const font = await merged.embedFont(StandardFonts.Helvetica)
+    merged.insertPage(0, [COVER.width, COVER.height]).drawText(coverText(named), {
+      ...COVER.text,
+      font,
+      maxWidth: COVER.width - 2 * COVER.text.x,
+    })
+  }
   return { pdf: await merged.save(), printed, lost }
 }
+
+/** A page of the size of a usual label (A6), in points. */
+const COVER = { width: 298, height: 420, text: { x: 24, y: 380, size: 12, lineHeight: 16 } }
+
+const coverText = (orders: number[]) =>
+  `No label in this PDF for ${orders.length === 1 ? 'order' : 'orders'} ${orders.join(', ')}. Open each order in the dashboard to see why.`

@@ -3,7 +3,6 @@ import Type, { type Static } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
 import { ORDER_STATUSES } from '../../enums.ts'
-import { conflict } from '../../errors.ts'
 import { DISPUTE_STATES } from '../../orders/dispute.ts'
 import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
@@ -170,20 +169,14 @@ export const ordersApi =
       },
     )
 
-    // One PDF of labels that are ready. It buys nothing, so that a browser can open it in a tab. A label that is missing
-    // could be overlooked among 50.
+    // One PDF of labels that are ready. It buys nothing, so that a browser can open it in a tab. Its first page names the
+    // orders without a label, which could be overlooked among 50.
     app.get(
       '/orders/labels.pdf',
       { schema: { querystring: Type.Object({ orders: OrderIds() }) } },
       async ({ member, query }, reply) => {
-        const { pdf, missing } = await mergeLabels(
-          ctx,
-          member.accountId,
-          idList('orders', query.orders, MAX_LABELS),
-        )
-        if (missing.length > 0) {
-          throw conflict(`These orders have no label that can be printed: ${missing.join(', ')}.`)
-        }
+        const orders = idList('orders', query.orders, MAX_LABELS)
+        const { pdf } = await mergeLabels(ctx, member.accountId, orders, { hasCover: true })
         return reply
           .header('content-disposition', 'inline; filename="labels.pdf"')
           .type('application/pdf')

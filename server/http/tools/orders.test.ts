@@ -1,6 +1,7 @@
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CarrierError } from '../../carriers/carrier.ts'
+import { mergeLabels } from '../../shipping/several-labels.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { act, buy, LABEL, openShop, PARCEL, sellEach, ship } from '../../test/fixtures/orders.ts'
@@ -92,7 +93,7 @@ describe('POST /tools/v1/labels', () => {
   })
 })
 
-it('one PDF of several labels has a label whose file is lost, if the carrier still has it', async () => {
+it('one PDF of several labels has a label whose file is lost, if the carrier still has it and there is time', async () => {
   const shop = await openShop(app, LABEL)
   const orders = [
     ...(await sellEach(app, shop, cardItem())),
@@ -111,6 +112,9 @@ it('one PDF of several labels has a label whose file is lost, if the carrier sti
     return [headers['x-missing-labels'], (await PDFDocument.load(rawPayload)).getPageCount()]
   }
   expect(await merge()).toEqual([undefined, 2])
+  await app.ctx.files.delete(file)
+  const late = await mergeLabels(app.ctx, shop.accountId, orders, { fetchUntil: performance.now() })
+  expect(late.missing).toEqual([orders[1]])
   const carrier = {
     ...app.ctx.carrier!,
     label: () => Promise.reject(new CarrierError('unknown', '')),

@@ -5,7 +5,7 @@ import { listOrders, sliceIdOf } from '../../orders/orders.ts'
 import { PACKED_STATUSES, readPacking } from '../../orders/packing.ts'
 import { cancelAsSeller } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
-import { buyLabels, mergeLabels } from '../../shipping/several-labels.ts'
+import { buyLabels, fetchDeadline, mergeLabels } from '../../shipping/several-labels.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
@@ -186,6 +186,7 @@ export const ownLabelRoutes =
         },
       },
       async ({ caller: { account }, body: { orders, merge } }, reply) => {
+        const fetchUntil = fetchDeadline()
         const results = await buyLabels(ctx, account, orders)
         if (!merge) return { data: results.map(labelResultJson) }
         const found = results.filter(({ error }) => error?.type !== 'not_found')
@@ -193,6 +194,7 @@ export const ownLabelRoutes =
           ctx,
           account.id,
           found.map(({ orderId }) => orderId),
+          { fetchUntil },
         )
         const failed = orders.filter(
           (order) => missing.includes(order) || !found.some(({ orderId }) => orderId === order),
