@@ -9,6 +9,7 @@ import { cardItem, NO_LIMITS, productItem } from '../../server/test/fixtures/lis
 import { allowDevice } from '../../server/test/fixtures/oauth.ts'
 import { buy, LABEL, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
 import { freePort } from '../../server/test/free-port.ts'
+import { streamsStartNow } from '../../server/test/streams-start-now.ts'
 import { until } from '../../server/test/until.ts'
 import {
   AmbiguousIdentifierError,
@@ -383,6 +384,7 @@ describe('the client', () => {
         return ++connections === 1 ? new Response(firstEvent(response.body!), response) : response
       },
     })
+    await streamsStartNow(app.ctx.db)
     const start = await new Promise<string>((resolve) => {
       const feed = client.tools.events.follow(undefined, {
         signal,
@@ -415,6 +417,7 @@ describe('the client', () => {
     const { signal } = stop
     const states: string[] = []
     const onConnection = (state: string) => states.push(state)
+    await streamsStartNow(app.ctx.db)
     const feed = client.tools.events.follow(undefined, { signal, onConnection })
     const first = feed[Symbol.asyncIterator]().next()
     await until('the stream is open', () => states.length > 0)
@@ -438,6 +441,7 @@ describe('the client', () => {
     const [id] = await listed()
     expect((await change).value).toMatchObject({ kind: 'listing', id })
 
+    await streamsStartNow(app.ctx.db)
     const events = outage()
     const states: string[] = []
     const onConnection = (state: string) => states.push(state)
