@@ -5,17 +5,20 @@ import type { ProcessMetrics } from '../metrics.ts'
  * new: an alert about five failures would fire for those of months. So a process that doesn't answer, or has ended,
  * keeps its latest counters.
  */
-export function gatherMetrics<Process>() {
+export function gatherMetrics<Process extends object>() {
   const latest = new Map<Process, ProcessMetrics>()
+  const ended = new WeakSet<Process>()
   let ofEnded: ProcessMetrics = []
   return {
+    /** Ignores a process that has ended: its last message can be read later, and its counters are kept already. */
     set(process: Process, metrics: ProcessMetrics) {
-      latest.set(process, metrics)
+      if (!ended.has(process)) latest.set(process, metrics)
     },
 
     end(process: Process) {
       ofEnded = sumOfCounters(ofEnded, latest.get(process) ?? [])
       latest.delete(process)
+      ended.add(process)
     },
 
     /** The metrics of all processes but this one, and the counters of those that have ended. */

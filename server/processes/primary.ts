@@ -65,13 +65,12 @@ function openProcesses({ log, fail }: Started) {
     )
 
   const metricsOfOthers = async (asking: Worker, own: ProcessMetrics) => {
-    // Its question can be read after its end, when its last metrics are kept already.
-    if ([...running].some(({ worker }) => worker === asking)) gathered.set(asking, own)
+    gathered.set(asking, own)
     await Promise.all(
       others(asking).map(async (other) => {
         const { worker, channel } = other
         const metrics = await channel.ask<ProcessMetrics>('metrics', null, ANSWER_TIMEOUT_MS)
-        if (metrics && running.has(other)) gathered.set(worker, metrics)
+        if (metrics) gathered.set(worker, metrics)
       }),
     )
     return gathered.besides(asking)
