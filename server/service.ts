@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Carrier } from './carriers/carrier.ts'
 import { sendcloudCarrier } from './carriers/sendcloud.ts'
 import { simulatedCarrier } from './carriers/simulated.ts'
@@ -100,7 +101,12 @@ export async function openService(
   closers.push(() => offers.close())
   const storage = new URL(config.storageUrl)
   const metrics = createMetrics({
-    directories: storage.protocol === 'file:' ? [config.dataDir, storage] : [config.dataDir],
+    directories: [
+      config.dataDir,
+      // The embedded database, which can be a link to another file system.
+      ...(config.databaseUrl === undefined ? [path.join(config.dataDir, 'postgres')] : []),
+      ...(storage.protocol === 'file:' ? [storage] : []),
+    ],
     hasRedis: config.redisUrl !== undefined,
     others: primary?.metricsOfOthers,
   })

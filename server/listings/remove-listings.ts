@@ -149,7 +149,7 @@ async function forgetReferences(
   accountId?: number,
 ) {
   const open = accountId ? db`array(select id ${openOrdersOf(db, accountId, ids)})` : db`'{}'`
-  // One statement finds open and completed orders: an order that is disputed between two would be neither. Order rows are
+  // One statement finds open and completed orders: two would both miss an order that is disputed between them. Order rows are
   // locked by id, as everywhere (orders/locks.ts), and can be completed or disputed until then.
   const [changed] = await db<[{ forgotten: number; kept: number }]>`
     with locked as (

@@ -44,8 +44,8 @@ export const sharesTransaction = ({ lines }: Pick<NewCheckout, 'lines'>): boolea
  * Sells everything in a cart or nothing, in one transaction: stock, order rows, events and e-mails. It locks the
  * listings by id (locks.ts), so that checkouts don't deadlock and the last unit is sold once.
  *
- * @throws conflict if a line can't be sold or the buyer has seen another price, validation_error for a shipping option that the seller doesn't offer for the
- *   address and value
+ * @throws conflict if a line can't be sold or the buyer has seen another price, validation_error for a shipping option
+ *   that the seller doesn't offer for the address and value
  */
 export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
   if (sharesTransaction(wanted)) return ctx.share(sellAll, wanted)

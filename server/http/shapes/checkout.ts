@@ -16,7 +16,7 @@ const id = Id()
 const seenPrice = (of: string) =>
   Type.Optional(
     Euros({
-      description: `The price ${of} that the buyer has seen, in decimal euros. If it costs another one by now, that is 409`,
+      description: `The price ${of} that the buyer has seen, in decimal euros. The checkout is 409 if the current price differs`,
     }),
   )
 
