@@ -510,6 +510,11 @@ describe('listings', () => {
     ])
     const piped = await succeed('listings export', { env })
     expect(piped).toMatch(/^id,/)
+    // The newest one, which an export has first, was deleted since.
+    await other.delete(`/v1/listings/${copy.id}`)
+    await writeFile(file('piped.csv'), piped.replace(`${url}/photos`, 'http://shop.example/photos'))
+    const again = await run('listings import piped.csv --dry-run', { env })
+    expect(again.stderr).toContain('2 rows with an id would be listed again')
     expect(piped).toContain('"a ""quoted"", text, très bien"')
   })
 
@@ -703,7 +708,7 @@ describe('listings', () => {
     )
     expect([code, stdout]).toEqual([1, '1\t1\n'])
     expect(stderr).toMatch(
-      /\n1 row failed: see delivery-left\.csv\. Run only these rows again: delivery\.csv would apply its quantity_delta twice\.\n$/,
+      /\n1 row failed: see delivery-left\.csv\. Run only those of these rows again that were not changed: delivery\.csv would apply its quantity_delta twice\.\n$/,
     )
     const left = await readFile(file('delivery-left.csv'), 'utf8')
     expect(left).toMatch(

@@ -140,7 +140,7 @@ export function repriceCommand(listings: Command): void {
       for (const [row] of failed) changes.delete(row)
       const isAdded = [...changes.values()].some((change) => change.quantity_delta)
       const advice = isAdded
-        ? ` Run only these rows again: ${path} would apply its quantity_delta twice.`
+        ? ` Run only those of these rows again that were not changed: ${path} would apply its quantity_delta twice.`
         : ''
       const where = options.failed ? `: see ${options.failed}` : ''
       throw new CommandError(`${counted(failed.length)} failed${where}.${advice}`)

@@ -185,12 +185,13 @@ describe('reading CSV', () => {
     expect(row!.warnings).toEqual([])
   })
 
-  it('addresses of photos can also be separated by commas, semicolons or bars', () => {
-    const [first, second, ...others] = read(
+  it('addresses of photos can also be separated by commas, semicolons or bars, with or without spaces, or end with one', () => {
+    const [first, second, third, ...others] = read(
       [
         'photo_urls\tx',
         'https://a/1.jpg,https://a/2.jpg;HTTP://b/3.jpg|https://a/4.jpg\t',
         'https://a/1.jpg, https://a/2.jpg\t',
+        'https://a/1.jpg | https://a/2.jpg;\t',
         'https://a/w_300,h_200/1;2.jpg?x=http://b\t',
       ].join('\n'),
     ).map(({ item }) => item.photo_urls)
@@ -201,6 +202,7 @@ describe('reading CSV', () => {
       'https://a/4.jpg',
     ])
     expect(second).toEqual(['https://a/1.jpg', 'https://a/2.jpg'])
+    expect(third).toEqual(second)
     expect(others).toEqual([['https://a/w_300,h_200/1;2.jpg?x=http://b']])
   })
 

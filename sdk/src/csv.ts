@@ -261,7 +261,7 @@ export function lengthError(field: string, text: string, max = Infinity): string
 }
 
 function photosError(text: string): string | undefined {
-  const urls = text.split(BETWEEN_URLS)
+  const urls = urlsIn(text)
   if (urls.length > MAX_PHOTOS) {
     return `The photo_urls field must not have more than ${MAX_PHOTOS} entries.`
   }
@@ -270,8 +270,12 @@ function photosError(text: string): string | undefined {
     .find((error) => error !== undefined)
 }
 
-/** Spaces, or one of the separators of other programs in front of another address. Addresses can contain these too. */
-const BETWEEN_URLS = /[,;|]?\s+|[,;|](?=https?:\/\/)/i
+/**
+ * Addresses that are separated by spaces, or by one of the separators of other programs: next to a space, in front of
+ * another address, or at the end. Addresses can contain these, too.
+ */
+const urlsIn = (text: string): string[] =>
+  text.split(/\s*[,;|]?\s+|[,;|](?=https?:\/\/)|[,;|]$/i).filter(Boolean)
 
 const short = (text: string) => text.slice(0, REFUSED_LENGTH)
 
@@ -291,7 +295,7 @@ const READERS: Partial<Record<Field, (text: string) => string | string[]>> = {
     const grade = short(text).replace(',', '.')
     return /^\d+$/.test(grade) ? `${grade}.0` : grade
   },
-  photo_urls: (text) => text.split(BETWEEN_URLS),
+  photo_urls: urlsIn,
 }
 
 /** Reads a number in a column, with the message about a value that is none or the warning about one that was adapted. */

@@ -129,7 +129,10 @@ const GUIDE = [
   ['price, quantity', 'Price per unit in euros, and the stock'],
   ['printing', 'standard if empty; holo, reverse_holo, first_edition …'],
   ['reference', 'Your own name, such as a SKU: unique among your listings'],
-  ['description, photo_urls', 'A text for buyers; addresses of photos, separated by spaces'],
+  [
+    'description, photo_urls',
+    'A text for buyers; addresses of photos, separated by spaces or commas',
+  ],
 ]
 
 /** A row of the file with all that is known about it. */
@@ -363,9 +366,10 @@ async function checkAll(
 }
 
 /** The values that a row would list. A mistake in the columns shows here before it is on sale. */
-const traitsOf = ({ card, condition, language, printing, price, quantity }: Item) =>
+const traitsOf = ({ card, condition, language, printing, price, quantity, ...more }: Item) =>
   [
     condition,
+    condition === 'G' && `${more.grading_company ?? ''} ${more.grading_grade ?? ''}`.trim(),
     language,
     card && String(printing ?? 'standard').replaceAll('_', ' '),
     typeof price === 'number' && formatMoney(price),
