@@ -110,9 +110,21 @@ export function readCsv(bytes: Uint8Array): CsvFile {
   const names = header.values.map((name, i) => name.trim() || `Column ${i + 1}`)
   return {
     columns: Array.from({ length: width }, (_, i) => names[i] ?? NO_COLUMN),
-    rows: rows.map(({ number, values }) => ({ number, values: filled(values, width) })),
+    rows: rows.map(({ number, values }) => ({
+      number,
+      values: filled(values.map(withoutMark), width),
+    })),
   }
 }
+
+/**
+ * Texts that a spreadsheet would take for formulas, which can send a shop's data to others. Files that we write have an
+ * apostrophe in front of them, which `readCsv` removes.
+ */
+export const FORMULA = /^'*[=+\-@\t\r]/
+
+const withoutMark = (text: string) =>
+  text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text
 
 /** Guesses the delimiter, without the empty rows: they have none. */
 const delimiterOf = (text: string): string =>
@@ -401,5 +413,5 @@ export function failedCsv(columns: string[], failed: { row: string[]; reason: st
   const fields = [...columns.slice(0, width), 'reason']
   const data = failed.map(({ row, reason }) => [...row.slice(0, width), reason])
   // Excel reads UTF-8 only after a byte order mark.
-  return `\ufeff${Papa.unparse([fields, ...data])}\r\n`
+  return `\ufeff${Papa.unparse([fields, ...data], { escapeFormulae: FORMULA })}\r\n`
 }

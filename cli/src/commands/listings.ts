@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import type { Cardstall, OwnListing } from '@cardstall/sdk'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import Papa from 'papaparse'
-import { FIELDS } from '../../../sdk/src/csv.ts'
+import { FIELDS, FORMULA } from '../../../sdk/src/csv.ts'
 import { eachNoted } from '../each.ts'
 import { importCommand } from '../import.ts'
 import { anyAmount, count, counts, digits } from '../numbers.ts'
@@ -120,7 +120,8 @@ export function listingCommands(program: Command): void {
         // All of them: listings of one status move between its pages when others get or lose the status.
         for await (const { data, meta } of client.tools.listings.list().pages()) {
           const wanted = data.filter(({ status }) => !query.status || status === query.status)
-          yield header + (wanted.length > 0 ? `${Papa.unparse(wanted.map(rowOf))}\r\n` : '')
+          const rows = Papa.unparse(wanted.map(rowOf), { escapeFormulae: FORMULA })
+          yield header + (wanted.length > 0 ? `${rows}\r\n` : '')
           header = ''
           exported += wanted.length
           read += data.length

@@ -64,7 +64,11 @@ function line({ config, catalog }: Service, listing: OwnListing): string {
   return `${values.map(quoted).join(',')}\r\n`
 }
 
+/** Spreadsheets would take such a text for a formula. An import removes the apostrophe (sdk/src/csv.ts). */
+const FORMULA = /^'*[=+\-@\t\r]/
+
 const quoted = (value: string | number | null | undefined) => {
-  const text = String(value ?? '')
+  const plain = String(value ?? '')
+  const text = FORMULA.test(plain) ? `'${plain}` : plain
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

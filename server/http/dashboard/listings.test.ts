@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { failedCsv, guessMapping, readCsv, readRow } from '../../../sdk/src/csv.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importRecords } from '../../test/catalog-fixture.ts'
 import {
@@ -266,6 +267,21 @@ describe('import and export', () => {
     )
     const product = await member.get(`${LISTINGS}/export?q=booster box`)
     expect(product.text.match(/\r\n/g)).toHaveLength(2)
+  })
+
+  it('an exported text that a spreadsheet takes for a formula begins with an apostrophe, which an import removes', async () => {
+    const { seller, member } = await openShop()
+    const texts = ['=1+1', '+1', '-NM', '@home', "'=1", "'n"]
+    await list(seller, ...texts.map((text) => cardItem({ description: text })))
+    const { text } = await member.get(`${LISTINGS}/export`)
+    const written = ["'=1+1", "'+1", "'-NM", "'@home", "''=1", "'n"]
+    for (const one of written) expect(text).toContain(`,${one},,Charizard ex,`)
+    const { columns, rows } = readCsv(Buffer.from(text))
+    const read = rows.map(({ values }) => readRow(values, guessMapping(columns), columns).item)
+    expect(read.map(({ description }) => description)).toEqual(texts.toReversed())
+    const failed = failedCsv(columns, [{ row: rows[0]!.values, reason: '-' }])
+    expect(failed).toContain("'-")
+    expect(readCsv(Buffer.from(failed)).rows[0]!.values.slice(0, -1)).toEqual(rows[0]!.values)
   })
 
   it('an export that fails in the middle is logged, and its connection ends before the last line', async () => {
