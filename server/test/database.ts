@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
-import { importBundledCatalog } from '../catalog/import/bundled.ts'
+import { BUNDLED_FILES } from '../catalog/import/bundled.ts'
 import { type ImportContext, importCatalog } from '../catalog/import/import.ts'
 import type { Line } from '../catalog/import/lines.ts'
+import { openSource } from '../catalog/import/sources.ts'
 import { connect, connectAlone } from '../database/connect.ts'
 import { createMigrationsTable, migrationFiles, readMigration } from '../database/migrate.ts'
 import type { Sql } from '../database/sql.ts'
@@ -26,7 +27,8 @@ const PREPARED = {
     await importCatalog(ctx, fixtureLines())
   },
   catalog: async (ctx: ImportContext) => {
-    await importBundledCatalog(ctx)
+    // Unlike a first start, not in one transaction: it would hold back the feeds and streams of all test files.
+    for (const path of BUNDLED_FILES) await importCatalog(ctx, (await openSource(path)).lines)
   },
 }
 

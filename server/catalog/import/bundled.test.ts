@@ -1,9 +1,14 @@
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { connect } from '../../database/connect.ts'
+import { migrate } from '../../database/migrate.ts'
 import type { Sql } from '../../database/sql.ts'
-import { cutLock, testDatabase } from '../../test/database.ts'
+import { transactionsOn } from '../../database/transactions.ts'
+import { cutLock } from '../../test/database.ts'
+import { emptyDatabase, start } from '../../test/embedded-homes.ts'
 import { emptyCatalog } from '../../test/empty-catalog.ts'
+import { whenFileEnds } from '../../test/when-file-ends.ts'
 import { type CatalogRecord, parseRecord } from '../record.ts'
 import { importBundledCatalog } from './bundled.ts'
 import { type ImportContext, importCatalog } from './import.ts'
@@ -14,9 +19,17 @@ describe('the bundled catalog', () => {
   let db: Sql
   let ctx: ImportContext
   beforeAll(async () => {
-    const database = await testDatabase()
-    db = database.db
-    ctx = { db, begin: database.begin, databaseUrl: database.url, log: pino({ level: 'silent' }) }
+    // On a server of its own: each import is one long transaction, which would hold back the feeds and streams of all test
+    // files.
+    const { url } = await start(await emptyDatabase())
+    db = connect(url, { max: 5 })
+    const { begin, end } = transactionsOn(url, 5)
+    whenFileEnds(async () => {
+      await end()
+      await db.end({ timeout: 1 })
+    })
+    await migrate(db, url)
+    ctx = { db, begin, databaseUrl: url, log: pino({ level: 'silent' }) }
   })
   beforeEach(() => emptyCatalog(db))
 

@@ -6,7 +6,11 @@ import type { ImportCounts, ImportReport } from './report.ts'
 import { openSource } from './sources.ts'
 
 const FOLDER = new URL('../../../catalog/', import.meta.url)
-const FILES = ['english.ndjson.gz', 'products.ndjson.gz']
+
+/** The paths of the bundled English sets, cards and products, in the order of their import. */
+export const BUNDLED_FILES = ['english.ndjson.gz', 'products.ndjson.gz'].map((file) =>
+  fileURLToPath(new URL(file, FOLDER)),
+)
 
 /**
  * Imports the bundled English sets, cards and products into an empty catalog, in one transaction: a killed start leaves
@@ -31,8 +35,8 @@ export async function importBundledCatalog(
         warnings: [],
         superseded: 0,
       }
-      for (const file of FILES) {
-        const { lines } = await openSource(fileURLToPath(new URL(file, FOLDER)))
+      for (const path of BUNDLED_FILES) {
+        const { lines } = await openSource(path)
         const before = sum
         const report = await importLines(tx, lock, lines, {
           onProgress: (counts) => onProgress?.(plus(before, counts)),
