@@ -10,6 +10,7 @@ import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { CATALOG_FIXTURE } from './catalog-fixture.ts'
 import { databaseUrl, EMPTY_TEMPLATE } from './global-setup.ts'
+import { until } from './until.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 /**
@@ -104,6 +105,11 @@ async function prepared(
       await end()
       await db.end()
     }
+    // A server with much work ends sessions later than their clients, and PostgreSQL waits for them for five seconds only.
+    await until('nobody uses the template', async () => {
+      const sessions = await admin`select from pg_stat_activity where datname = ${unfinished}`
+      return sessions.length === 0
+    })
     await admin.unsafe(`alter database ${unfinished} rename to ${name}`)
     return name
   } finally {
