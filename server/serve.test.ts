@@ -473,9 +473,10 @@ describe.concurrent('a start that cannot succeed', () => {
   it.each(['LATIN1', 'SQL_ASCII'])(
     'a command on a database with the encoding %s fails with one line and creates nothing',
     async (encoding) => {
-      const { db } = await testDatabase('empty')
       const name = `encoded_${randomBytes(6).toString('hex')}`
-      await db.unsafe(
+      // Without a time limit: both statements wait for other tests' files and sessions.
+      const admin = (text: string) => query(inject('databaseServer'), text)
+      await admin(
         `create database ${name} encoding ${encoding} locale 'C' template template0 strategy file_copy`,
       )
       const { DATABASE_URL } = database((url) => {
@@ -490,7 +491,7 @@ describe.concurrent('a start that cannot succeed', () => {
           { made: null },
         ])
       } finally {
-        await db.unsafe(`drop database ${name} with (force)`)
+        await admin(`drop database ${name} with (force)`)
       }
     },
   )
