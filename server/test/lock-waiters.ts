@@ -2,12 +2,15 @@ import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import { until } from './until.ts'
 
-/** Waits until at least `count` statements in this database wait for a lock. */
+/**
+ * Waits until at least `count` statements in this database wait for a lock. A commit that sends a signal locks an object,
+ * which all databases of the server share: it can wait for another test file, and does not count.
+ */
 export const untilLockWaiters = (db: Db, count = 1) =>
   until(`at least ${count} statements wait for a lock`, async () => {
     const waiting = await db`
       select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
+      where datname = current_database() and wait_event_type = 'Lock' and wait_event <> 'object'
     `
     return waiting.length >= count
   })

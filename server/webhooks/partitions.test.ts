@@ -134,7 +134,10 @@ it('a resend that is requested while its partition is dropped keeps the partitio
   await until('the job waits for the transaction', async () => {
     const waiting = await app.ctx.db`
       select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
+      where
+        datname = current_database()
+        and wait_event_type = 'Lock'
+        and wait_event <> 'object'
     `
     return ended || waiting.length > 0
   })

@@ -361,7 +361,10 @@ describe('tools and their API calls', () => {
         await db`
           select pg_cancel_backend(pid)
           from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'
+          where
+            datname = current_database()
+            and wait_event_type = 'Lock'
+            and wait_event <> 'object'
         `
         return changing
       },
