@@ -287,7 +287,12 @@ describe('CatalogReader.refresh', () => {
       await until('the reader waits for the lock', async () => {
         const [row] = await db<{ waiting: boolean }[]>`
           select exists (
-            select from pg_locks where relation = 'series'::regclass and not granted
+            select
+            from pg_locks
+            where
+              relation = 'series'::regclass
+              and database = (select oid from pg_database where datname = current_database())
+              and not granted
           ) as waiting
         `
         return row!.waiting

@@ -142,7 +142,10 @@ describe('a pool', () => {
         await until('the statement runs', async () => {
           const rows = await direct`
             select from pg_stat_activity
-            where query like 'select pg_sleep(30)%' and state = 'active'
+            where
+              datname = current_database()
+              and query like 'select pg_sleep(30)%'
+              and state = 'active'
           `
           return rows.length === 1
         })

@@ -407,7 +407,8 @@ it('a last partition with rows gets an end even if validating it takes longer th
       select
       from pg_stat_activity
       where
-        wait_event_type = 'Lock'
+        datname = current_database()
+        and wait_event_type = 'Lock'
         and query like ${`alter table ${last} validate%`}
         and clock_timestamp() - query_start > interval '3 seconds'
     `
