@@ -143,13 +143,20 @@ describe('two processes on one database', () => {
       (await onConnections(service, 4, '/v1/series', key)).map(({ status }) => status)
     expect(await statuses()).toEqual([200, 200, 200, 200])
 
-    // Signals through the database arrive later than the response.
-    const listeners = await database.db<{ pid: number }[]>`
-      select pid
-      from pg_stat_activity
-      where datname = current_database() and application_name = 'cardstall notices'
-    `
-    expect(listeners).toHaveLength(2)
+    // Signals through the database arrive later than the response. A session that is stopped while it works could hold a
+    // lock of the whole server.
+    const listeners = await until('both listeners are at rest', async () => {
+      const rows = await database.db<{ pid: number }[]>`
+        select pid
+        from pg_stat_activity
+        where
+          datname = current_database()
+          and application_name = 'cardstall notices'
+          and state = 'idle'
+          and wait_event = 'ClientRead'
+      `
+      return rows.length === 2 && rows
+    })
     for (const { pid } of listeners) process.kill(pid, 'SIGSTOP')
     try {
       await operator('DELETE', `${keys}/${data.id}`)
