@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from './free-port.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
 /** A TCP relay in front of the test database, which can fail like a network or a server. */
@@ -50,8 +51,9 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     for (const socket of sockets) socket.resetAndDestroy()
   }
 
-  let listener: Server | undefined = await listen(0)
-  const { port } = listener.address() as { port: number }
+  // Nobody else gets this port between `refuse` and `restore`.
+  const port = await freePort()
+  let listener: Server | undefined = await listen(port)
   const url = new URL(databaseUrl)
   url.search = ''
   url.host = `127.0.0.1:${port}`
