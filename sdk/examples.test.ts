@@ -52,7 +52,8 @@ it('every other example of the README works', async () => {
   const program = `
     import { Cardstall, sign } from '@cardstall/sdk'
     import { verify } from '@cardstall/sdk/webhooks'
-    const cardstall = new Cardstall()
+    // Long transactions of other tests on the same server can delay a first cursor beyond its limit.
+    const cardstall = new Cardstall({ maxRetries: Infinity })
     const items = [${JSON.stringify(cardItem())}]
     const { next } = await cardstall.tools.changes()
     const loadCursor = async () => next
@@ -89,28 +90,31 @@ it('a program that follows changes as the README shows begins with all records, 
   }
   const folder = await newDirectory()
   const file = JSON.stringify(path.join(folder, 'cursor'))
-  /** Runs the program until it asks the feed for the nth time. */
-  const follow = (requests: number) =>
+  /** Runs the program until it asks the feed for more, after it has applied something. */
+  const follow = () =>
     run(`
       import { readFile, writeFile } from 'node:fs/promises'
       import { Cardstall } from '@cardstall/sdk'
       const { fetch } = globalThis
-      let requests = 0
+      let hasApplied = false
       globalThis.fetch = (url, options) => {
-        if (String(url).includes('wait=') && ++requests === ${requests}) process.exit()
+        if (hasApplied && String(url).includes('wait=')) process.exit()
         return fetch(url, options)
       }
-      const cardstall = new Cardstall()
+      const cardstall = new Cardstall({ maxRetries: Infinity })
       const loadCursor = () => readFile(${file}, 'utf8').catch(() => undefined)
       const saveCursor = (cursor) => writeFile(${file}, cursor)
       const removeAll = async () => console.log('empty')
-      const apply = async (kind, id) => console.log(kind, id)
+      const apply = async (kind, id) => {
+        hasApplied = true
+        console.log(kind, id)
+      }
       ${blocks.find((block) => block.includes('tools.follow('))}
     `)
   const former = await list()
-  expect(await follow(1)).toMatch(new RegExp(`^empty\n(.*\n)*${former}`))
+  expect(await follow()).toMatch(new RegExp(`^empty\n(.*\n)*${former}`))
   const later = await list()
-  expect(await follow(2)).toBe(later)
+  expect(await follow()).toBe(later)
 })
 
 it('the receiver of each framework accepts a genuine delivery, refuses a changed one and a missing secret with 401, and prints why; that of node:http keeps no large body', async () => {

