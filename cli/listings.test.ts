@@ -20,6 +20,7 @@ import {
   start,
   startProxy,
   startShop,
+  startSync,
   succeed,
   totalOf,
   url,
@@ -137,7 +138,7 @@ describe('listings', () => {
       const as = (address: string) => ({
         env: { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address, XDG_CONFIG_HOME: file('written') },
       })
-      await succeed('sync --once', as(url))
+      await startSync('sync --once', as(url))
       await writeFile(file('address.csv'), `${csvOf(2)}\n${CARD},XX,EN,1,1,B\n`)
       const full = await run('listings import address.csv --yes --failed /dev/full', as(url))
       expect(full.stderr).toContain('The rows are listed')

@@ -13,6 +13,7 @@ import { cardItem, list, NO_LIMITS } from '../../server/test/fixtures/listings.t
 import { buy, LABEL, LETTER, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
 import { freePort } from '../../server/test/free-port.ts'
 import { newDirectory } from '../../server/test/new-directory.ts'
+import { until } from '../../server/test/until.ts'
 
 const execute = promisify(execFile)
 
@@ -95,6 +96,19 @@ export async function succeed(args: string, options: Options = {}): Promise<stri
   expect([code, stderr.match(/.*(error|failed).*/i)?.[0]], stderr).toEqual([0, undefined])
   return stdout
 }
+
+/**
+ * Runs a first `sync --once`. Long transactions of other tests on the same server can delay its
+ * position beyond its limit.
+ */
+export const startSync = (args: string, options: Options = {}) =>
+  until('a first position', async () => {
+    const result = await run(args, options)
+    if (result.stderr.includes('Other changes take long')) return false
+    expect(result.code, result.stderr).toBe(0)
+    expect(result.stderr).toContain('Starting now')
+    return true
+  })
 
 export async function sold(option = PARCEL): Promise<number> {
   const [id] = await list(seller, cardItem())
