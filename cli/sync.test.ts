@@ -5,7 +5,17 @@ import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
 import { cardItem, list } from '../server/test/fixtures/listings.ts'
 import { streamsStartNow } from '../server/test/streams-start-now.ts'
 import { until } from '../server/test/until.ts'
-import { app, file, run, seller, start, startShop, startSync, succeed } from './test/packed.ts'
+import {
+  app,
+  file,
+  run,
+  seller,
+  start,
+  startProxy,
+  startShop,
+  startSync,
+  succeed,
+} from './test/packed.ts'
 
 beforeAll(startShop)
 
@@ -138,6 +148,24 @@ describe('sync and webhooks', () => {
     // A file of its own has a place of its own.
     await startSync('sync --once --cursor mine')
     expect(await readFile(file('mine'), 'utf8')).toMatch(/^\S+\n$/)
+  })
+
+  it('a first sync waits until the service can be reached, and sync --once ends with the error', async () => {
+    let refusals = 0
+    const address = await startProxy((request, response) => {
+      if (!request.url!.includes('/changes') || ++refusals > 6) return undefined
+      return response.writeHead(503, { 'retry-after': '0' }).end()
+    })
+    const env = { CARDSTALL_URL: address }
+    expect((await run('sync --once --cursor late', { env })).code).toBe(1)
+    const { child, ended } = start(['sync', '--cursor', 'late'], { env })
+    let text = ''
+    child.stderr.on('data', (data) => {
+      text += data
+    })
+    await until('it starts', () => text.includes('Starting now'))
+    child.kill('SIGINT')
+    await ended
   })
 
   it('a place that cannot be read is an error, because a run without it would skip changes', async () => {

@@ -21,15 +21,16 @@ export function syncCommand(program: Command): void {
       const place = await (file === undefined
         ? openPlace(session, 'changes', [])
         : openPlaceIn(file))
+      const retries = once ? {} : { maxRetries: Infinity }
       let cursor = after === 'now' ? undefined : (after ?? place.position)
       if (cursor === undefined) {
-        cursor = (await client.tools.changes()).next
+        cursor = (await client.tools.changes({}, retries)).next
         await place.save(cursor)
         out.note('Starting now: list everything once, and apply the changes that follow.')
       }
       for (;;) {
         const { data, next, has_more }: ChangesPage = await client.tools
-          .changes({ cursor, wait: once ? 0 : WAIT_S }, once ? {} : { maxRetries: Infinity })
+          .changes({ cursor, wait: once ? 0 : WAIT_S }, retries)
           .catch((error) => explainPosition(error, { cursor: file, after }))
         for (const change of data) out.line(change, textsOf(change))
         // After the output: a change that was printed twice is better than one that was not.
