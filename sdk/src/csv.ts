@@ -118,10 +118,10 @@ export function readCsv(bytes: Uint8Array): CsvFile {
 }
 
 /**
- * Texts that a spreadsheet would take for formulas, which can send a shop's data to others. Files that we write have an
- * apostrophe in front of them, which `readCsv` removes.
+ * Texts that a spreadsheet would take for formulas, which can send a shop's data to others; a number is none. Files that we
+ * write have an apostrophe in front of them, which `readCsv` removes.
  */
-export const FORMULA = /^'*[=+\-@\t\r]/
+export const FORMULA = /^'*(?:[=@\t\r]|[+-](?![\d.,]*$))/
 
 const withoutMark = (text: string) =>
   text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text

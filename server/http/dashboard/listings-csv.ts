@@ -65,7 +65,7 @@ function line({ config, catalog }: Service, listing: OwnListing): string {
 }
 
 /** Spreadsheets would take such a text for a formula. An import removes the apostrophe (sdk/src/csv.ts). */
-const FORMULA = /^'*[=+\-@\t\r]/
+const FORMULA = /^'*(?:[=@\t\r]|[+-](?![\d.,]*$))/
 
 const quoted = (value: string | number | null | undefined) => {
   const plain = String(value ?? '')

@@ -271,17 +271,23 @@ describe('import and export', () => {
 
   it('an exported text that a spreadsheet takes for a formula begins with an apostrophe, which an import removes', async () => {
     const { seller, member } = await openShop()
-    const texts = ['=1+1', '+1', '-NM', '@home', "'=1", "'n"]
+    const texts = ['=1+1', '+1-1', '-NM', '@home', "'=1", "'n", '-1.5']
     await list(seller, ...texts.map((text) => cardItem({ description: text })))
     const { text } = await member.get(`${LISTINGS}/export`)
-    const written = ["'=1+1", "'+1", "'-NM", "'@home", "''=1", "'n"]
+    const written = ["'=1+1", "'+1-1", "'-NM", "'@home", "''=1", "'n", '-1.5']
     for (const one of written) expect(text).toContain(`,${one},,Charizard ex,`)
     const { columns, rows } = readCsv(Buffer.from(text))
     const read = rows.map(({ values }) => readRow(values, guessMapping(columns), columns).item)
     expect(read.map(({ description }) => description)).toEqual(texts.toReversed())
-    const failed = failedCsv(columns, [{ row: rows[0]!.values, reason: '-' }])
-    expect(failed).toContain("'-")
-    expect(readCsv(Buffer.from(failed)).rows[0]!.values.slice(0, -1)).toEqual(rows[0]!.values)
+    const failed = failedCsv(
+      columns,
+      rows.map(({ values }) => ({ row: values, reason: '' })),
+    )
+    expect(failed).toContain(`,"'=1+1",`)
+    expect(failed).toContain(',-1.5,')
+    expect(readCsv(Buffer.from(failed)).rows.map(({ values }) => values.slice(0, -1))).toEqual(
+      rows.map(({ values }) => values),
+    )
   })
 
   it('an export that fails in the middle is logged, and its connection ends before the last line', async () => {
