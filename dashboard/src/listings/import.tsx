@@ -304,7 +304,7 @@ const ExportNotice = () => (
 /** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
 const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])
 
-/** What the service has said about items, by their JSON. */
+/** The service's answers about items, by the items' JSON. */
 type Answers = Map<string, Checked>
 
 const keyOf = ({ item }: { item: Item }) => JSON.stringify(item)
