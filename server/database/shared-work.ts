@@ -39,7 +39,7 @@ export const waitFor = <Item, Result>(
     })
   })
 
-/** Runs `work` within the shortest of the waiters' remaining times. Statements that the work leaves behind have no limit. */
+/** Runs `work` within the shortest of the waiters' remaining times. Statements that it sends after its end have no limit. */
 export async function within<Item, Result, T>(
   waiters: Waiter<Item, Result>[],
   work: () => Promise<T>,

@@ -17,9 +17,9 @@ export const MAX_LABELS = 50
 const CONCURRENCY = 4
 
 /**
- * Real time during which a call starts purchases and fetches lost files. With a slow carrier, 50 purchases would outlast the timeouts of clients
- * and proxies. One takes up to 70 seconds (four requests of 15 s to the carrier, after 10 s for another call's purchase),
- * so a call takes up to 130.
+ * Real time during which a call starts purchases and fetches lost files. With a slow carrier, 50 purchases would outlast
+ * the timeouts of clients and proxies. One takes up to 70 seconds (four requests of 15 s to the carrier, after 10 s for
+ * another call's purchase), so a call takes up to 130.
  */
 const START_WITHIN_MS = 60_000
 
@@ -154,7 +154,7 @@ export const fetchDeadline = (): number => performance.now() + START_WITHIN_MS
 async function merge(
   { files, log }: Context & { files: FileStore },
   labelNames: Map<number, string>,
-  onCover: (printed: Set<number>) => number[],
+  ordersOnCover: (printed: Set<number>) => number[],
 ): Promise<{ pdf: Uint8Array; printed: Set<number>; lost: string[] }> {
   // Loaded on first use, because it would add a tenth of a second to every start.
   const { PDFDocument, StandardFonts } = await import('@pdfme/pdf-lib')
@@ -181,7 +181,7 @@ async function merge(
       log.warn({ err: error, slice: sliceId }, 'cannot read a stored label')
     }
   }
-  const named = onCover(printed)
+  const named = ordersOnCover(printed)
   if (named.length > 0) {
     const font = await merged.embedFont(StandardFonts.Helvetica)
     merged.insertPage(0, [COVER.width, COVER.height]).drawText(coverText(named), {

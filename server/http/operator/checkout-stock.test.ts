@@ -233,6 +233,7 @@ describe('reservations', () => {
       await checkout(6, 0),
       `Shipping option parcel of seller ${seller.accountId} costs 6.95 EUR, not 0.00 EUR.`,
     )
+    expect((await checkout(100_000, PARCEL_PRICE)).status).toBe(422)
     expect(await saleState()).toEqual(before)
     expect((await checkout(6.004, PARCEL_PRICE)).status).toBe(201)
   })

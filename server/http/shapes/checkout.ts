@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { centsFromEuros, eurosFromCents } from '../../cents.ts'
+import { MAX_PRICE_CENTS } from '../../listings/listing.ts'
 import type { Checkout, NewCheckout } from '../../orders/checkout.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import { component, Euros, FilledText, Id, Nullable } from '../schema.ts'
@@ -16,6 +17,7 @@ const id = Id()
 const seenPrice = (of: string) =>
   Type.Optional(
     Euros({
+      maximum: eurosFromCents(MAX_PRICE_CENTS),
       description: `The price ${of} that the buyer has seen, in decimal euros. The checkout is 409 if the current price differs`,
     }),
   )
