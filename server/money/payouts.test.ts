@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { receiveLongShipped } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { mailsTo } from '../test/fixtures/members.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, rowOf, ship } from '../test/fixtures/orders.ts'
 import { submitSetup } from './payout-setup.ts'
+
+const DAYS = 24 * 60 * 60
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -76,6 +79,17 @@ describe('a payout', () => {
     })
     const { body } = await app.operator.get(`/operator/v1/payouts/${payout.id}`)
     expect(body.data).toEqual(payout)
+  })
+
+  it('rows that count as received 14 days after shipping create the payout, unless another row is disputed', async () => {
+    const { sliceKey } = await shipped([10, 3.33])
+    const disputed = await shipped([10, 3.33])
+    await act(app, disputed.orderIds[0]!, 'dispute')
+    await advance(app.operator, 14 * DAYS)
+    await receiveLongShipped(app.ctx)
+    expect(await payoutOf(sliceKey)).toMatchObject({ amount: 9.5 + 3.16 + 6.95, state: 'due' })
+    expect((await rowOf(seller, disputed.orderIds[1]!)).status).toBe('received')
+    expect(await payoutOf(disputed.sliceKey)).toBeUndefined()
   })
 
   it('a payout has no shipping of a platform label, and nothing of cancelled rows', async () => {

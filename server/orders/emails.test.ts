@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
+import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { LETTER, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
+import { receiveLongShipped } from './transitions.ts'
+
+const DAYS = 24 * 60 * 60
 
 let market: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -78,6 +81,16 @@ describe('e-mail about orders', () => {
     expect((await emailsOf(() => ship(other))).map(summary)).toEqual([
       ['misty@mail.example', 'On its way: Obsidian Flames Booster Box'],
     ])
+  })
+
+  it('14 days after shipping, one e-mail tells the buyer which rows of a slice count as received', async () => {
+    const [card, box] = await buy()
+    await ship(card)
+    await advance(market.operator, 14 * DAYS)
+    const emails = await emailsOf(() => receiveLongShipped(market.ctx))
+    const received = emails.filter(({ text }: { text: string }) => text.includes(`(order ${card})`))
+    expect(received.map(summary)).toEqual([['misty@mail.example', 'Received: 2 items']])
+    expect(received[0].text).toContain(`- Obsidian Flames Booster Box, 129.99 EUR (order ${box})`)
   })
 
   it('the names and codes of a seller stay on one line of an e-mail to the buyer', async () => {
