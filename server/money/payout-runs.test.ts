@@ -5,7 +5,8 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, insertSlices, LABEL, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
-import { runPayouts } from './payout-runs.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
+import { runPayouts, runSandboxPayouts } from './payout-runs.ts'
 import { setPayoutVerified, submitSetup } from './payout-setup.ts'
 
 const DAY = 24 * 60 * 60
@@ -156,6 +157,20 @@ describe('a payout run', () => {
     expect((await refunding)?.status).toBe(200)
     expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'failed', amount: 0 })
     expect((await run()).count).toBe(0)
+  })
+
+  it('outside the sandbox a payout is held, and no run takes it, while its verified seller has no bank account', async () => {
+    const seller = await openShop(app)
+    await received(seller)
+    const config = { ...app.ctx.config, sandbox: false }
+    await whileReplaced(app.ctx, { config }, async () => {
+      expect((await payoutsOf(seller))[0]).toMatchObject({
+        state: 'held',
+        reason: 'The seller has not entered a bank account.',
+      })
+      expect(await run()).toMatchObject({ count: 0, file: null })
+    })
+    expect((await run()).count).toBe(1)
   })
 
   it('a failed payout is due again once the operator sets payout_verified, without a bank account too', async () => {
@@ -395,6 +410,16 @@ it('once a day of the test clock, the sandbox pays the payouts that were due bef
   await runSchedule(app.ctx)
   const states = (await payoutsOf(seller)).map(({ state }: { state: string }) => state)
   expect(states).toEqual(['due', 'paid'])
+})
+
+it('outside the sandbox no payout is paid without the operator', async () => {
+  const seller = await openShop(app)
+  await enterBankAccount(seller)
+  await received(seller)
+  const tomorrow = new Date(app.ctx.now().getTime() + DAY * 1000)
+  const config = { ...app.ctx.config, sandbox: false }
+  await runSandboxPayouts({ ...app.ctx, config, now: () => tomorrow })
+  expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'due' })
 })
 
 /** Enters a bank account as the seller does. */
