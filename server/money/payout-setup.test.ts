@@ -13,6 +13,7 @@ import {
   sellerWithPassword,
 } from '../test/fixtures/members.ts'
 import { act, buy, PARCEL, ship, shipsBy } from '../test/fixtures/orders.ts'
+import { whileReplaced } from '../test/while-replaced.ts'
 
 const IBAN = 'NL02 ABNA 0123 4567 89'
 const OTHER_IBAN = 'DE44 1000 0000 0000 0000 12'
@@ -99,7 +100,7 @@ describe('a payout setup in the sandbox', () => {
     for (const { iban } of rows) expect(iban.toString('latin1')).not.toContain('ABNA')
   })
 
-  it('a change of the bank account needs the password, notifies the seller and holds payouts for 48 hours', async () => {
+  it('a change of the bank account needs the password, notifies the seller and holds payouts for 48 hours, also if the seller enters it again', async () => {
     const { seller, member } = await newSeller()
     await submit(member)
     for (const password of [undefined, 'wrong']) {
@@ -114,6 +115,11 @@ describe('a payout setup in the sandbox', () => {
     expect(changed.body.data).toMatchObject({ state: 'verified', iban_last4: '0012' })
     expect(changed.body.data.hold_until).not.toBeNull()
     expect((await mails())[0].text).toContain('from •••• 6789 to •••• 0012')
+    const again = await submit(member, { iban: OTHER_IBAN, holder: 'Other', password: PASSWORD })
+    expect(again.body.data).toMatchObject({
+      holder: 'Other',
+      hold_until: changed.body.data.hold_until,
+    })
     const state = async () => {
       const { body } = await member.get('/dashboard/api/payouts')
       return body.data[0].state
@@ -283,9 +289,11 @@ const tokenIn = (text: string) => /\?confirm=(\w+)/.exec(text)![1]!
 const confirm = (member: SignedInClient, token: string) =>
   member.post(`${SETUP}/confirm`, { payload: { token } })
 
-it('outside the sandbox, a bank account takes effect with the link in the e-mail, which names it and works once', async () => {
+it('outside the sandbox, a bank account takes effect with the link in the newest e-mail, which names it, and works once and for 24 hours', async () => {
   const live = await startLive()
   const { seller, member, path } = await newSeller(live)
+  await submit(member, { iban: OTHER_IBAN })
+  const earlier = tokenIn((await mails())[0].text)
   const submitted = await submit(member)
   expect(submitted.body.data).toMatchObject({
     state: 'missing',
@@ -299,7 +307,14 @@ it('outside the sandbox, a bank account takes effect with the link in the e-mail
   expect((await live.operator.get('/operator/v1/mails?per_page=1')).text).not.toContain(token)
   const stranger = await newSeller(live)
   expect((await confirm(stranger.member, token)).status).toBe(422)
-  expect((await confirm(member, 'x'.repeat(40))).status).toBe(422)
+  for (const wrong of ['x'.repeat(40), earlier]) {
+    expect((await confirm(member, wrong)).status).toBe(422)
+  }
+  const tooLate = new Date(live.ctx.now().getTime() + (24 * HOURS + 1) * 1000)
+  const expired = await whileReplaced(live.ctx, { now: () => tooLate }, () =>
+    confirm(member, token),
+  )
+  expect(expired.status).toBe(422)
   expect((await confirm(member, token)).body.data).toMatchObject({
     state: 'submitted',
     iban_last4: '6789',
@@ -312,7 +327,7 @@ it('outside the sandbox, a bank account takes effect with the link in the e-mail
   expect((await member.get(SETUP)).body.data.state).toBe('verified')
 })
 
-it('outside the sandbox, a change of a bank account shows the new one next to the current one until it is confirmed', async () => {
+it('outside the sandbox, a change of a bank account shows the new one next to the current one until it is confirmed, which ends a rejection', async () => {
   const live = await startLive()
   const { member, path } = await newSeller(live)
   await submit(member)
@@ -330,6 +345,15 @@ it('outside the sandbox, a change of a bank account shows the new one next to th
     iban_last4: '0012',
     country: 'DE',
     unconfirmed: null,
+  })
+  await live.operator.post(`${path}/reject`, { payload: { reason: 'Another holder' } })
+  const holder = 'Kanto Cards GmbH'
+  const corrected = await submit(member, { holder, iban: OTHER_IBAN, password: PASSWORD })
+  expect(corrected.body.data.state).toBe('rejected')
+  expect((await confirm(member, tokenIn((await mails())[0].text))).body.data).toMatchObject({
+    state: 'submitted',
+    reason: null,
+    holder,
   })
 })
 
