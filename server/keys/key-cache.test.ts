@@ -53,6 +53,15 @@ describe('the key cache', () => {
     await until('the account is refused', async () => (await there.get('/v1/me')).status === 403)
   })
 
+  it('a key that is looked up while its account changes stays out of the cache', async () => {
+    const { accountId, key, keyId } = await app.seller()
+    const lookup = app.ctx.keys.find(key, () => 'address')
+    app.ctx.keys.drop(accountId)
+    expect(await lookup).toMatchObject({ keyId, revokedAt: null })
+    await revokeSilently(keyId)
+    expect((await app.withKey(key).get('/v1/me')).status).toBe(401)
+  })
+
   it('a change of one shop leaves the keys of other shops in the cache', async () => {
     const [changed, unchanged] = [await knownSeller(), await knownSeller()]
     await revokeSilently(unchanged.keyId)
@@ -153,6 +162,8 @@ describe('an address that tries keys', () => {
         const { body } = await app.operator.post(rotate)
         const rotated = app.withKey(body.key)
         expect((await rotated.get('/v1/me', { remoteAddress })).status).toBe(200)
+        // The former secret works for another 24 hours.
+        expect((await seller.get('/v1/me', { remoteAddress })).status).toBe(200)
         const made = await app.seller()
         expect((await made.get('/v1/me', { remoteAddress })).status).toBe(200)
         return true
