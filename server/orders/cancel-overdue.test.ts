@@ -13,6 +13,7 @@ import {
   sellEach,
   ship,
 } from '../test/fixtures/orders.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { cancelOverdue } from './cancel-overdue.ts'
 import { remindSellers } from './reminders.ts'
 
@@ -134,6 +135,29 @@ it('a seller without a payout setup is reminded, and has 14 days until a verific
   await runSchedule(app.ctx)
   expect((await rowOf(late, orders[0]!)).status).toBe('cancelled')
   expect((await rowOf(saved, orders[1]!)).status).toBe('pending')
+})
+
+it('an order whose seller is verified while its cancellation waits for a lock stays pending', async () => {
+  const shop = await openShop(app)
+  const [order] = (await sellEach(app, shop, cardItem())) as [number]
+  await verify(shop, false)
+  await advance(app.operator, 15 * DAY_S)
+  const { cancelling } = await whileLocked(
+    app.ctx,
+    (db) => db`
+      select from slices
+      where id = (select slice_id from orders where id = ${order})
+      for no key update
+    `,
+    async () => {
+      const cancelling = cancelOverdue(app.ctx)
+      await untilLockWaiters(app.ctx.db)
+      await verify(shop, true)
+      return { cancelling }
+    },
+  )
+  await cancelling
+  expect((await rowOf(shop, order)).status).toBe('pending')
 })
 
 it('the e-mails about orders that wait for the payout setup say that it is being checked or was rejected', async () => {
