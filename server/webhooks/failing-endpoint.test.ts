@@ -10,6 +10,7 @@ import {
   subscribe,
 } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import type { ClaimedDelivery } from './delivery.ts'
 import { claimForEndpoints, failDelivery, skipUnwanted } from './delivery-queue.ts'
 
@@ -64,6 +65,12 @@ async function succeed() {
   await sendSampleEvent(app, seller.accountId)
   await app.runDeliveries()
 }
+
+const disable = () => app.ctx.db`
+  update webhook_endpoints
+  set disabled_at = ${app.ctx.now()}, consecutive_failures = 10
+  where id = ${endpoint.id}
+`
 
 const seen = () => endpointOf(seller, endpoint.id)
 const statuses = async () =>
@@ -276,12 +283,6 @@ describe('an attempt under way when its endpoint is disabled or deleted', () => 
     }
   }
 
-  const disable = () => app.ctx.db`
-    update webhook_endpoints
-    set disabled_at = ${app.ctx.now()}, consecutive_failures = 10
-    where id = ${endpoint.id}
-  `
-
   it.each([
     [500, 'failed'],
     [200, 'delivered'],
@@ -415,5 +416,21 @@ describe('an endpoint with a long queue', () => {
     await skipUnwanted(app.ctx)
     expect((await enable()).status).toBe(200)
     expect(await number('pending')).toBe(0)
+  })
+
+  it('the job that skips deliveries leaves those of an endpoint that is enabled meanwhile', async () => {
+    await events(1)
+    await disable()
+    const { skipping } = await whileLocked(
+      app.ctx,
+      (db) => db`update webhook_endpoints set disabled_at = null where id = ${endpoint.id}`,
+      async () => {
+        const skipping = skipUnwanted(app.ctx)
+        await Promise.race([untilLockWaiters(app.ctx.db), skipping])
+        return { skipping }
+      },
+    )
+    await skipping
+    expect(await statuses()).toEqual(['pending'])
   })
 })
