@@ -84,6 +84,15 @@ describe('a photo', () => {
     expect(await sharp(rawPayload).metadata()).toMatchObject({ width: 400, height: 200 })
   })
 
+  it('a photo never moves its listing’s updated_at backwards, even if it is ahead of the clock', async () => {
+    const id = await insertListingWithPhotos(app, at('1'))
+    // Written by a process whose clock is ahead.
+    const ahead = new Date(app.ctx.now().getTime() + DAY * 1000)
+    await app.ctx.db`update listings set updated_at = ${ahead} where id = ${id}`
+    await app.runPhotos()
+    expect(await listing(id)).toEqual({ photos: [expect.any(String)], updatedAt: ahead })
+  })
+
   it('photos keep the order of photo_urls, whichever arrives first', async () => {
     const id = await insertListingWithPhotos(app, at('slow'), at('missing'), at('fast'))
     const arrived = Promise.withResolvers<void>()

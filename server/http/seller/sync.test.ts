@@ -3,6 +3,7 @@ import { syncListings } from '../../../docs/examples/sync-listings.ts'
 import { randomNumbers } from '../../../scripts/random.ts'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { buy, cancel, SHIPS, sendCart } from '../../test/fixtures/orders.ts'
 import { freePort } from '../../test/free-port.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
@@ -234,9 +235,19 @@ describe('changes that commit late', () => {
 
   it.each([
     ['PATCH', (shop: Shop, id: number) => patch(shop, id, { price: 77 })],
+    [
+      'a batch',
+      (shop: Shop, id: number) =>
+        shop.post('/tools/v1/listings/changes', { payload: { items: [{ id, price: 77 }] } }),
+    ],
     ['DELETE', (shop: Shop, id: number) => shop.delete(`/v1/listings/${id}`)],
+    ['a sale', (_: Shop, id: number) => sendCart(app, [[id, 1]])],
+    [
+      'a cancellation',
+      async (_: Shop, id: number) => cancel(app, (await buy(app, [[id, 1]])).orderIds[0]!),
+    ],
   ])('%s never moves updated_at backwards, even if it is ahead of the clock', async (_, act) => {
-    const shop = await app.seller()
+    const shop = await app.seller({ account: SHIPS })
     const id = await listOne(shop)
     // Written by a process whose clock is ahead.
     const ahead = new Date(app.ctx.now().getTime() + HOUR_MS)
