@@ -467,6 +467,37 @@ describe('a call during the purchase of another', () => {
     expect(await bought()).toBe(before + 1)
     expect(await eventsOf(parcel)).toHaveLength(1)
   })
+
+  it('a purchase that is refused after its lease has expired does not end the purchase of the call that took over', async () => {
+    const { promise: refused, resolve: refuseFirst } = Promise.withResolvers<void>()
+    const { promise: released, resolve: respond } = Promise.withResolvers<void>()
+    onTestFinished(() => respond())
+    let purchases = 0
+    interfere({
+      async buy(parcel) {
+        if (++purchases === 1) {
+          await refused
+          return refuse()
+        }
+        await released
+        return simulated.buy(parcel)
+      },
+    })
+    const parcel = await order()
+    const first = label(parcel)
+    await until('the label is being bought', () => purchases === 1)
+    await app.ctx.db`
+      update shipments set leased_until = clock_timestamp() where slice_id = ${parcel.sliceId}
+    `
+    const second = label(parcel)
+    await until('the other call is buying it', () => purchases === 2)
+    refuseFirst()
+    expect((await first).status).toBe(502)
+    expect((await cancelAsSeller(parcel)).status).toBe(409)
+    respond()
+    expect((await second).status).toBe(200)
+    expect(calls).toEqual(['buy', 'find', 'buy', 'label'])
+  })
 })
 
 describe('labels of several orders', () => {
