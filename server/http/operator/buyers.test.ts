@@ -203,8 +203,8 @@ it('a label that the carrier delivers during the erasure is deleted again', asyn
   expect(await app.ctx.files.get(labelPath(`${shipment!.name}.pdf`))).toBeUndefined()
 })
 
-it('a label that a poll stores and records just before the erasure is deleted', async () => {
-  const { buyer, done, open } = await sellTo('agatha')
+it('a label that a poll stores and a response that a receiver sends just before the erasure are erased', async () => {
+  const { seller, buyer, done, open, order } = await sellTo('agatha')
   await cancel(app, open.orderIds[0]!)
   const { db, files } = app.ctx
   const [shipment] = await db<{ name: string }[]>`
@@ -213,15 +213,25 @@ it('a label that a poll stores and records just before the erasure is deleted', 
     where slice_id = (select id from slices where slice_key = ${done.sliceKey})
   `
   const file = labelPath(`${shipment!.name}.pdf`)
+  const deliveryOfSale = async () =>
+    (await deliveriesIn(app, `account_id=${seller.accountId}`)).find(
+      ({ payload }: { payload: { event: string; data: { order_id: number } } }) =>
+        payload.data.order_id === order && payload.event === 'order.created',
+    )
   let erasing: ReturnType<typeof post> | undefined
   await inTransaction(app.ctx, async ({ db: tx }) => {
     await tx`select from slices where slice_key = ${done.sliceKey} for no key update`
     erasing = post('erase', buyer.email)
     await untilLockWaiters(db)
     await files.put(file, Buffer.from('%PDF'), 'application/pdf')
+    const { id } = await deliveryOfSale()
+    expect((await app.operator.post(`/operator/v1/deliveries/${id}/resend`)).status).toBe(202)
+    await app.runDeliveries()
   })
   expect(await erasing).toMatchObject({ checkouts: 2, open: 0 })
   expect(await files.get(file)).toBeUndefined()
+  const { attempts } = await deliveryOfSale()
+  expect(attempts).toMatchObject(Array(2).fill({ status_code: 200, response: null }))
 })
 
 it('a label can be read again after an erasure that a concurrent dispute prevented', async () => {
