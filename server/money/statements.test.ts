@@ -226,32 +226,50 @@ it('outside the sandbox a statement doesn’t wait until the job has issued the 
   })
 })
 
-it('a sale after the invoices of its month were issued by a clock that ran ahead is in the next month', async () => {
+it('entries after the invoices of their month were issued by a clock that ran ahead are in the next month', async () => {
   const seller = await openShop(app)
-  const [listing] = await list(seller, cardItem({ price: 20, quantity: 2 }))
-  const sell = (moment: string) => at(moment, () => buy(app, [[listing!, 1]]))
-  await sell('2127-09-30T22:00:00Z')
+  const [listing] = await list(seller, cardItem({ price: 20, quantity: 3 }))
+  const sell = async () => (await buy(app, [[listing!, 1]])).orderIds[0]!
+  const refund = (order: number, amount: number) =>
+    app.operator.post(`/operator/v1/orders/${order}/refund`, {
+      payload: { amount, reason: 'A scratch' },
+    })
+  const payOut = async (order: number) => {
+    await ship(seller, order, { tracking_code: 'CODE' })
+    await act(app, order, 'receive')
+    await app.operator.post('/operator/v1/payout-runs')
+  }
+  const first = await at('2127-09-30T22:00:00Z', sell)
   await issueInvoices({ ...app.ctx, now: () => new Date('2127-10-01T00:40:00Z') })
-  const { orderIds } = await sell('2127-09-30T23:45:00Z')
-  await at('2127-09-30T23:50:00Z', () =>
-    app.operator.post(`/operator/v1/orders/${orderIds[0]}/refund`, {
-      payload: { amount: 1, reason: 'A scratch' },
-    }),
-  )
+  await at('2127-09-30T23:50:00Z', async () => {
+    const [second, cancelled] = [await sell(), await sell()]
+    await cancel(app, cancelled)
+    await refund(second, 1)
+    await payOut(first)
+    // A debt, which the next run recovers from the payout of the second sale.
+    await refund(first, 2)
+    await payOut(second)
+    const payouts = `/operator/v1/payouts?account_id=${seller.accountId}`
+    const [{ id }] = (await app.operator.get(payouts)).body.data
+    const failed = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+      payload: { reason: 'Closed' },
+    })
+    expect(failed.body.data).toMatchObject({ state: 'failed', amount: 22.95 })
+  })
   const statementOf = async (month: string) =>
     (await at('2127-12-02T00:00:00Z', () => read(seller, month))).body.data
   expect(await statementOf('2127-09')).toMatchObject({
-    totals: { gross: 20, refunds: 0 },
+    totals: { gross: 20, commission: 1, shipping: 6.95, refunds: 0, payout: 0 },
     closing_balance: 25.95,
     invoice: { commission: 1 },
   })
   expect(await statementOf('2127-10')).toMatchObject({
     opening_balance: 25.95,
-    totals: { gross: 20, refunds: 1 },
-    closing_balance: 50.9,
+    totals: { gross: 40, commission: 1, shipping: 6.95, refunds: 20 + 1 + 2, payout: 25.95 },
+    closing_balance: 22.95,
     invoice: { commission: 1 },
   })
-  expect(await statementOf('2127-11')).toMatchObject({ opening_balance: 50.9 })
+  expect(await statementOf('2127-11')).toMatchObject({ opening_balance: 22.95 })
 })
 
 describe('the opening balance', () => {
