@@ -143,6 +143,20 @@ describe('orders', () => {
     expect(await succeed(`labels buy ${lost}`)).toContain(`\tlabel-${lost}.pdf\t`)
   })
 
+  it('the label of a cancelled order is neither saved nor in the merged PDF, and its message says not to use it', async () => {
+    const [kept, cancelled] = [await sold(LABEL), await sold(LABEL)]
+    await seller.post(`/v1/orders/${cancelled}/label`)
+    await act(app, cancelled, 'cancel', { cancelled_by: 'buyer' })
+    for (const [options, name] of [
+      ['--out useful', `useful/label-${kept}.pdf`],
+      ['--merge useful.pdf', 'useful.pdf'],
+    ]) {
+      expect(await succeed(`labels buy ${kept} ${cancelled} ${options}`)).toMatch(
+        new RegExp(`^${kept}\tready\t${name}\t\n${cancelled}\tready\t\t.* don’t use .*\n$`),
+      )
+    }
+  })
+
   it('a label whose download breaks off is bought, and the command says so', async () => {
     const order = await sold(LABEL)
     const { port } = await startWebServer(async (request, response) => {

@@ -135,7 +135,7 @@ export function tools(transport: Transport) {
           body: { orders },
         }),
 
-      /** The labels that are ready as one PDF, and the orders without one. */
+      /** One PDF of the labels to print, and the orders without one: not ready, or cancelled. */
       async merge(
         orders: number[],
         options: Options = {},

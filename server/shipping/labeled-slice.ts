@@ -5,7 +5,7 @@ import type { BoughtLabelStatus } from '../enums.ts'
 import { columns, joins } from '../orders/orders.ts'
 import { readSlices, type Slice, type SliceRow, sliceColumns, sliceOf } from '../orders/slice.ts'
 import { labelUrl } from './label-link.ts'
-import { hasRowsToShip, messageShown } from './shipments.ts'
+import { hasRowsToShip, isCancelled, messageShown } from './shipments.ts'
 
 /** A slice with the label that was bought for it, if any (§2.8). */
 export type LabeledSlice = Slice & { label: SliceLabel | null }
@@ -16,6 +16,8 @@ export type SliceLabel = {
   status: BoughtLabelStatus
   /** Explanation of the status for the seller. */
   message: string | null
+  /** Whether every row is cancelled: the label must not be used. */
+  isCancelled: boolean
   boughtAt: Date
   /** Name of the PDF in the storage, without its ending. */
   labelName: string
@@ -76,6 +78,7 @@ type LabelColumns = {
   labelStatus: SliceLabel['status']
   labelMessage: string | null
   hasRowsToShip: boolean
+  isCancelled: boolean
   labelBoughtAt: Date
   labelName: string
   labelNonce: string | null
@@ -87,6 +90,7 @@ const labelColumns = (db: Db) => db`
   shipments.status as "labelStatus",
   shipments.message as "labelMessage",
   ${hasRowsToShip(db, db`shipments.slice_id`)} as "hasRowsToShip",
+  ${isCancelled(db, db`shipments.slice_id`)} as "isCancelled",
   shipments.bought_at as "labelBoughtAt",
   shipments.label_name as "labelName",
   shipments.link_nonce as "labelNonce",
@@ -99,7 +103,8 @@ function labelFrom(ctx: Context, row: LabelColumns): SliceLabel {
   return {
     provider: row.provider,
     status: row.labelStatus,
-    message: messageShown({ ...row, message: row.labelMessage }),
+    message: messageShown({ ...row, status: row.labelStatus, message: row.labelMessage }),
+    isCancelled: row.isCancelled,
     boughtAt: row.labelBoughtAt,
     labelName,
     labelUrl: link && labelUrl(ctx, labelName, link),

@@ -102,10 +102,11 @@ const oneAtATime = limitConcurrency(1)
 
 /**
  * Merges the stored labels of several orders into one PDF, in the order given. A slice's label is printed once. Lost files
- * are fetched from the carrier again, as by the label's link.
+ * are fetched from the carrier again, as by the label's link. The labels of cancelled orders are left out: the seller would
+ * send these parcels with the others.
  *
- * @returns the PDF, and the orders whose label is not ready
- * @throws not_found unless every row is the account's, conflict if no label is ready or all together are too large
+ * @returns the PDF, and the orders whose label is not in it
+ * @throws not_found unless every row is the account's, conflict if no label is to be printed or all together are too large
  */
 export async function mergeLabels(
   ctx: ShippingContext,
@@ -120,7 +121,7 @@ export async function mergeLabels(
   const names = new Map(
     sliceIds.flatMap((id) => {
       const label = labels.get(id)
-      return label?.status === 'ready' ? [[id, label.labelName]] : []
+      return label?.status === 'ready' && !label.isCancelled ? [[id, label.labelName]] : []
     }),
   )
   const missingIn = (printed: Set<number>) =>
@@ -137,7 +138,7 @@ export async function mergeLabels(
     merged = await mergeStored()
   }
   const { pdf, printed } = merged
-  if (printed.size === 0) throw conflict('None of these orders has a label that is ready.')
+  if (printed.size === 0) throw conflict('None of these orders has a label to print.')
   return { pdf, missing: missingIn(printed) }
 }
 

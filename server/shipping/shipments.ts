@@ -23,6 +23,8 @@ export type Shipment = {
   lines: number
   /** Whether a row is still pending or shipped. Otherwise nothing more is bought for the slice. */
   hasRowsToShip: boolean
+  /** Whether every row is cancelled: the label must not be used. */
+  isCancelled: boolean
   /** The carrier's latest tracking code. */
   carrierCode: string | null
   labelName: string
@@ -39,16 +41,27 @@ export type Shipment = {
 const NOT_NEEDED =
   'The carrier withholds the label, and every row of this order is cancelled, received or disputed. No label is needed any more, so the service does not request it again, and you have nothing to do.'
 
+const NOT_TO_USE = 'Every row of this order was cancelled: don’t use its label.'
+
 /** The seller's message about a label. Once no row is left to ship, another call wouldn't request a withheld label. */
-export const messageShown = ({
+export function messageShown({
+  status,
   message,
   hasRowsToShip,
-}: Pick<Shipment, 'message' | 'hasRowsToShip'>): string | null =>
-  message === ACTION_REQUIRED && !hasRowsToShip ? NOT_NEEDED : message
+  isCancelled,
+}: Pick<Shipment, 'status' | 'message' | 'hasRowsToShip' | 'isCancelled'>): string | null {
+  if (status === 'ready' && isCancelled) return NOT_TO_USE
+  return message === ACTION_REQUIRED && !hasRowsToShip ? NOT_NEEDED : message
+}
 
 /** SQL that says whether a row of a slice is still pending or shipped. */
 export const hasRowsToShip = (db: Db, sliceId: ReturnType<Db>) => db`
   exists (select from orders where slice_id = ${sliceId} and status in ('pending', 'shipped'))
+`
+
+/** SQL that says whether every row of a slice is cancelled. */
+export const isCancelled = (db: Db, sliceId: ReturnType<Db>) => db`
+  not exists (select from orders where slice_id = ${sliceId} and status <> 'cancelled')
 `
 
 /** The slice's shipment; undefined when none was bought. */
@@ -67,6 +80,7 @@ export async function readShipment(
       sh.message,
       sh.lines,
       ${hasRowsToShip(db, db`s.id`)} as "hasRowsToShip",
+      ${isCancelled(db, db`s.id`)} as "isCancelled",
       sh.carrier_code as "carrierCode",
       sh.label_name as "labelName",
       sh.link_nonce as nonce,

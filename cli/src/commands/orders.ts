@@ -172,12 +172,12 @@ export function orderCommands(program: Command): void {
       const bought = await eachSlice(ids, async (id) => {
         out.progress(`Label of order ${id}`)
         const { order, ...label } = await client.orders.waitForLabel(id)
-        const isSaved = merge === undefined && label.label_url !== null
+        const isSaved = merge === undefined && isToPrint(label)
         const file = isSaved ? await save(label.label_url!, directory, id) : null
         return { orders: order.orders, record: { order_id: id, file, ...label } }
       })
       const labels = bought.records
-      const ready = labels.filter(({ status }) => status === 'ready')
+      const ready = labels.filter(isToPrint)
       let missing: number[] = []
       try {
         if (merge !== undefined && ready.length > 0) {
@@ -210,6 +210,10 @@ export function orderCommands(program: Command): void {
       }
     })
 }
+
+/** The label of a cancelled order is ready as well, with a message not to use it. */
+const isToPrint = ({ status, message }: { status: string; message: string | null }) =>
+  status === 'ready' && message === null
 
 /** Labels that one request can merge. */
 const MAX_MERGED = 50

@@ -13,7 +13,10 @@ export function LabelResults({
   results: LabelResult[]
   onClose: () => void
 }) {
-  const ready = results.filter(({ label }) => label?.status === 'ready').map(({ order }) => order)
+  const ready = results
+    // The label of a cancelled order is ready as well, with a message not to use it.
+    .filter(({ label }) => label?.status === 'ready' && label.message === null)
+    .map(({ order }) => order)
   return (
     <Dialog title="Labels" onClose={onClose}>
       <p role="status">{plural(ready.length, 'label is', 'labels are')} ready.</p>

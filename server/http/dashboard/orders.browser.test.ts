@@ -290,6 +290,21 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     expect(pdf.headers()['content-type']).toBe('application/pdf')
   })
 
+  it('the label of an order that was cancelled after the purchase is not offered to print', async () => {
+    const { shop, member, orders } = await shopWith(LABEL, 'Ash Ketchum', 'Gary Oak')
+    await shop.post('/tools/v1/labels', { payload: { orders } })
+    const page = await app.open('/dashboard/orders', { member, expects: NO_PICTURES })
+    await page.getByRole('row', { name: /Gary/ }).waitFor()
+    const { body } = await shop.get(`/v1/orders/${orders[1]}`)
+    for (const { id } of body.data.orders) await cancel(app, id)
+    await page.locator('thead label').click()
+    await page.getByRole('button', { name: 'Get labels' }).click()
+    await page.getByText('don’t use its label').waitFor()
+    const link = page.getByRole('link', { name: 'Open 1 label as one PDF' })
+    const url = new URL((await link.getAttribute('href'))!, app.address)
+    expect(url.searchParams.get('orders')).toBe(String(orders[0]))
+  })
+
   it('a phone selects all orders of a page at once', async () => {
     const { member } = await shopWith(PARCEL, 'Ash Ketchum', 'Gary Oak')
     const page = await app.open('/dashboard/orders', { member, width: 360, expects: NO_PICTURES })

@@ -169,7 +169,7 @@ export const ordersApi =
       },
     )
 
-    // One PDF of labels that are ready. It buys nothing, so that a browser can open it in a tab. Its first page names the
+    // One PDF of labels to print. It buys nothing, so that a browser can open it in a tab. Its first page names the
     // orders without a label, which could be overlooked among 50.
     app.get(
       '/orders/labels.pdf',

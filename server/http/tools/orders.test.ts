@@ -4,7 +4,16 @@ import { CarrierError } from '../../carriers/carrier.ts'
 import { mergeLabels } from '../../shipping/several-labels.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { act, buy, LABEL, openShop, PARCEL, sellEach, ship } from '../../test/fixtures/orders.ts'
+import {
+  act,
+  buy,
+  cancel,
+  LABEL,
+  openShop,
+  PARCEL,
+  sellEach,
+  ship,
+} from '../../test/fixtures/orders.ts'
 import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
@@ -12,13 +21,21 @@ beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
 })
 
-const changedSince = async (
-  shop: Awaited<ReturnType<typeof openShop>>,
-  moment: Date,
-): Promise<number[]> => {
+type Shop = Awaited<ReturnType<typeof openShop>>
+
+const changedSince = async (shop: Shop, moment: Date): Promise<number[]> => {
   const { body } = await shop.get(`/tools/v1/orders?updated_since=${moment.toISOString()}`)
   return body.data.map(({ id }: { id: number }) => id)
 }
+
+/** The labels of these orders as one PDF. */
+const mergedLabels = (shop: Shop, orders: number[]) =>
+  app.app.inject({
+    method: 'POST',
+    url: '/tools/v1/labels',
+    headers: { authorization: `Bearer ${shop.key}` },
+    payload: { orders, merge: true },
+  })
 
 describe('GET /tools/v1/orders', () => {
   it('every change of an order row moves it to the end of a list with updated_since', async () => {
@@ -77,12 +94,7 @@ describe('POST /tools/v1/labels', () => {
     const { label_url, expires_at, order, ...label } = alone.body.data
     expect(body.data[0]).toMatchObject({ order: two, label, error: null })
     expect(body.data[1]).toMatchObject({ order: 999_999, error: { type: 'not_found' } })
-    const merged = await app.app.inject({
-      method: 'POST',
-      url: '/tools/v1/labels',
-      headers: { authorization: `Bearer ${shop.key}` },
-      payload: { orders, merge: true },
-    })
+    const merged = await mergedLabels(shop, orders)
     expect(merged.headers['content-type']).toBe('application/pdf')
     expect(merged.headers['x-missing-labels']).toBe('999999')
     expect((await PDFDocument.load(merged.rawPayload)).getPageCount()).toBe(2)
@@ -90,6 +102,27 @@ describe('POST /tools/v1/labels', () => {
     expect(twice.body.error.fields).toEqual({
       orders: ['The orders field must not have the same entry twice.'],
     })
+  })
+
+  it('the label of an order that was cancelled after the purchase says not to use it, and one PDF of several labels leaves it out', async () => {
+    const shop = await openShop(app, LABEL)
+    const [kept, without] = (await sellEach(app, shop, cardItem(), cardItem())) as [number, number]
+    const [cancelled] = (await sellEach(app, shop, cardItem())) as [number]
+    const orders = [kept, cancelled]
+    await shop.post('/tools/v1/labels', { payload: { orders } })
+    await cancel(app, without)
+    await cancel(app, cancelled)
+    const { body } = await shop.post('/tools/v1/labels', { payload: { orders } })
+    const notToUse = 'Every row of this order was cancelled: don’t use its label.'
+    expect(body.data[0].label).toMatchObject({ status: 'ready', message: null })
+    expect(body.data[1].label).toMatchObject({ status: 'ready', message: notToUse })
+    const { headers, rawPayload } = await mergedLabels(shop, orders)
+    expect(headers['x-missing-labels']).toBe(String(cancelled))
+    expect((await PDFDocument.load(rawPayload)).getPageCount()).toBe(1)
+    expect((await mergedLabels(shop, [cancelled])).statusCode).toBe(409)
+    const member = await app.member(shop.accountId)
+    const shown = await member.get(`/dashboard/api/orders/${cancelled}`)
+    expect(shown.body.data.label.message).toBe(notToUse)
   })
 })
 
@@ -103,12 +136,7 @@ it('one PDF of several labels has a label whose file is lost, if the carrier sti
   const file = new URL(body.data[1].label.label_url).pathname.slice(1)
   const merge = async () => {
     await app.ctx.files.delete(file)
-    const { headers, rawPayload } = await app.app.inject({
-      method: 'POST',
-      url: '/tools/v1/labels',
-      headers: { authorization: `Bearer ${shop.key}` },
-      payload: { orders, merge: true },
-    })
+    const { headers, rawPayload } = await mergedLabels(shop, orders)
     return [headers['x-missing-labels'], (await PDFDocument.load(rawPayload)).getPageCount()]
   }
   expect(await merge()).toEqual([undefined, 2])
