@@ -154,10 +154,22 @@ describe('e-mail about orders', () => {
     expect(emails[0].text).toContain('You will be refunded 9.99 EUR.')
   })
 
+  it.each([
+    ['says that the units are in the stock again', {}, / The units are in your stock again\.$/],
+    ['claims no stock without restock', { restock: false }, /\n\nMisty will be refunded\.$/],
+  ])('the e-mail to the seller about a cancellation %s', async (_, more, end) => {
+    const [card] = await buy()
+    const emails = await emailsOf(() =>
+      transition(card, 'cancel', { cancelled_by: 'admin', ...more }),
+    )
+    expect(emails[1].text).toMatch(end)
+  })
+
   it('the e-mails about a cancellation announce no refund of a price that was refunded before', async () => {
     const [card] = await buy()
     await transition(card, 'refund', { amount: 9.99, reason: 'Late' })
-    const emails = await emailsOf(() => transition(card, 'cancel', { cancelled_by: 'admin' }))
+    const payload = { cancelled_by: 'admin', restock: false }
+    const emails = await emailsOf(() => transition(card, 'cancel', payload))
     expect(emails.map(({ text }: { text: string }) => text.split('\n\n').at(-1))).toEqual([
       'Its price is already refunded.',
       'Misty is already refunded.',

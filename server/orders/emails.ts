@@ -82,6 +82,7 @@ function shippedEmail({ buyer, seller }: Parties, order: Order): NewMail {
  *
  * @param refundCents the part of the price that the transition refunds
  * @param shippingCents the shipping that it refunds: that of a slice whose last row it cancels
+ * @param isRestocked whether it adds the units to the stock: never to that of a removed listing
  */
 export function emailsAbout(
   transition: Transition,
@@ -89,6 +90,7 @@ export function emailsAbout(
   parties: Parties,
   refundCents = 0,
   shippingCents = 0,
+  isRestocked = false,
 ): NewMail[] {
   const { buyer, seller } = parties
   const item = itemOf(order)
@@ -112,6 +114,9 @@ export function emailsAbout(
   const refund = price + shipping
   const isRefunded = refundCents + shippingCents > 0
   const buyerRefunded = `${nameOf(buyer)} ${isRefunded ? 'will be' : 'is already'} refunded.`
+  const refundedAndRestocked = isRestocked
+    ? `${buyerRefunded} The units are in your stock again.`
+    : buyerRefunded
   switch (transition) {
     case 'ship':
       return [shippedEmail(parties, order)]
@@ -122,7 +127,11 @@ export function emailsAbout(
           `Your order of ${item} from ${seller.shopName} was cancelled.`,
           refund,
         ),
-        toSeller('Cancelled', `${nameOf(buyer)}’s order of ${item} was cancelled.`, buyerRefunded),
+        toSeller(
+          'Cancelled',
+          `${nameOf(buyer)}’s order of ${item} was cancelled.`,
+          refundedAndRestocked,
+        ),
       ]
     case 'cancelAsSeller':
       return [
@@ -156,10 +165,7 @@ export function emailsAbout(
         toSeller(
           'Cancelled',
           `${nameOf(buyer)}’s order of ${item} was cancelled, because it was not shipped in time.`,
-          // The listing of an open order can be taken down, and a removed one isn't restocked.
-          order.listingId === null
-            ? buyerRefunded
-            : `${buyerRefunded} The units are in your stock again.`,
+          refundedAndRestocked,
         ),
       ]
     case 'receive':

@@ -180,7 +180,7 @@ async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void
  *
  * @param accountId only a row of this account is found
  * @param emails the e-mails about the row after its change, with the refunds of price and shipping that the transition
- *   made
+ *   made, and whether it added the units to the stock
  */
 export async function changeOrder(
   ctx: OrderContext,
@@ -198,6 +198,7 @@ export async function changeOrder(
       parties: Parties,
       refundCents: number,
       shippingCents: number,
+      isRestocked: boolean,
     ) => NewMail[]
   },
   change: (tx: Context, row: ChangedRow) => PromiseLike<unknown>,
@@ -225,7 +226,8 @@ export async function changeOrder(
     const order = await getOrder(tx, id)
     const refund = order.refundedCents - row.refundedCents
     const shipping = order.status === 'cancelled' ? await refundedShipping(tx, found.sliceId) : 0
-    const mails = emails(order, await partiesOf(tx, order.sliceId), refund, shipping)
+    const parties = await partiesOf(tx, order.sliceId)
+    const mails = emails(order, parties, refund, shipping, listing !== undefined)
     await sendMails(
       tx,
       mails.map((mail) => ({ ...mail, sliceId: order.sliceId })),

@@ -30,7 +30,7 @@ type Definition = {
   isDangerous?: boolean
   /** The sentence above the fields: the effect, and the sum of money. */
   effect: (order: Order, slice: Slice) => ReactNode
-  fields?: () => ReactNode
+  fields?: (order: Order) => ReactNode
   body?: (data: FormData, order: Order, disputeId: number | undefined) => object
 }
 
@@ -93,7 +93,7 @@ const ACTIONS = {
     isDangerous: true,
     effect: (order, slice) =>
       `Refunds ${refundOf(order, slice)} to the buyer. A cancellation is final.`,
-    fields: () => (
+    fields: ({ status }) => (
       <>
         <Select
           name="cancelled_by"
@@ -101,7 +101,8 @@ const ACTIONS = {
           defaultValue="admin"
           options={optionsOf(CANCELLERS)}
         />
-        <Checkbox name="restock" value="yes" defaultSelected>
+        {/* The seller no longer has the units of a shipped or disputed row. */}
+        <Checkbox name="restock" value="yes" defaultSelected={status === 'pending'}>
           Put the units on sale again
         </Checkbox>
       </>
@@ -280,7 +281,7 @@ function OrderActionForm({
           </>
         )}
       >
-        {fields?.()}
+        {fields?.(seen.order)}
       </Form>
     </>
   )

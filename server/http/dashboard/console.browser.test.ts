@@ -669,6 +669,27 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(refunds).toEqual(expect.arrayContaining([3, 6.95]))
   })
 
+  it('the dialog of a cancellation suggests to restock the units of a pending row, not those of a shipped one', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const { sliceKey, orderIds } = await buy(app, [[card, 1]])
+    const order = orderIds[0]!
+    const page = await app.open(`/console/orders/${sliceKey}`)
+    await signIn(page, 'support')
+    const suggestsRestock = async () => {
+      const dialog = await openAction(page, order, 'Cancel')
+      const box = dialog.getByRole('checkbox', { name: 'Put the units on sale again' })
+      const isChecked = await box.isChecked()
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      return isChecked
+    }
+    expect(await suggestsRestock()).toBe(true)
+    await ship(shop, order, { tracking_code: 'CODE' })
+    await page.reload()
+    expect(await suggestsRestock()).toBe(false)
+  })
+
   it('a dispute that the console resolves for the buyer with a partial refund is recorded for the buyer', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem({ price: 10 }))) as [number]
