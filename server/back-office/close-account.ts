@@ -85,7 +85,9 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
   `
   if (row?.isOpen) throw conflict('The account has open orders. Complete or cancel them first.')
   if (row?.isDue)
-    throw conflict('The account has payouts that are not paid. Run or pay them first.')
+    throw conflict(
+      'The account has payouts that are not paid. Run them first, or mark those as paid that you have paid otherwise.',
+    )
   if (row?.owes)
     throw conflict(
       'The seller owes money after refunds: sales that follow must pay for it. Disable the API access instead.',

@@ -66,6 +66,17 @@ it('a change of slug and payout verification does not deadlock with a refund of 
   expect(statuses).toEqual([200, 200])
 })
 
+it('a failed payout that is marked as paid does not deadlock with a change of slug and payout verification', async () => {
+  const { accountId, payout } = await sellerWithFailedPayout()
+  const slug = `paid-${accountId}`
+  const statuses = await whilePayoutLocked(
+    payout,
+    () => app.operator.post(`/operator/v1/payouts/${payout}/paid`, { payload: { outside: true } }),
+    () => patch(accountId, { slug, payout_verified: true }),
+  )
+  expect(statuses).toEqual([200, 200])
+})
+
 it('a change of the payout verification does not deadlock with the seller’s first bank account in the sandbox', async () => {
   const { accountId, payout } = await sellerWithFailedPayout()
   const member = await app.member(accountId)

@@ -283,6 +283,50 @@ describe('the result of a transfer', () => {
     expect((await reportOf(999_999, 'release')).status).toBe(404)
   })
 
+  it('a failed payout that was paid outside of the service is paid, unless a late report of the bank says so, and its account can be closed', async () => {
+    await replaceSeller()
+    const { orderIds, sliceKey } = await shipped([10], LABEL)
+    await receive(orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    const { id, reference } = await payoutOf(sliceKey)
+    const paid = { reference, outside: true }
+    expect((await reportOf(id, 'paid', paid)).status).toBe(409)
+    const failed = { reason: 'Closed', reference }
+    await reportOf(id, 'failed', failed)
+    await refund(orderIds[0]!, { amount: 1.25 })
+    expect((await reportOf(id, 'paid', { reference })).status).toBe(409)
+    const close = () => app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
+    expect((await close()).body.error.message).toContain('paid otherwise')
+
+    const { status, body } = await reportOf(id, 'paid', paid)
+    expect([status, body.data]).toMatchObject([
+      200,
+      { state: 'paid', amount: 8.25, reason: null, lines: [{ gross: 10, refunds: 1.25 }] },
+    ])
+    expect(body.data.reference).not.toBe(reference)
+    expect(await balanceOf(`seller:${seller.accountId}`)).toBe(0)
+    expect((await reportOf(id, 'failed', failed)).status).toBe(409)
+    await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+      payload: { payout_verified: true },
+    })
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await payoutOf(sliceKey)).toEqual(body.data)
+    expect((await close()).status).toBe(200)
+  })
+
+  it('a payout that is due and was paid outside of the service is taken by no run', async () => {
+    const { orderIds, sliceKey } = await shipped([10])
+    await receive(orderIds[0]!)
+    const { id } = await payoutOf(sliceKey)
+    expect((await reportOf(id, 'paid')).status).toBe(409)
+    const { body } = await reportOf(id, 'paid', { outside: true })
+    expect(body.data).toMatchObject({ state: 'paid', amount: 16.45 })
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await payoutOf(sliceKey)).toEqual(body.data)
+    const sent = await app.ctx.db`select from payout_transfers where payout_id = ${id}`
+    expect(sent).toHaveLength(0)
+  })
+
   it('an account whose failed payout was refunded completely can be closed', async () => {
     await replaceSeller()
     const { orderIds, sliceKey } = await shipped([10], LABEL)

@@ -299,18 +299,35 @@ export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'conf
 `
 
 /**
- * Records that the bank has executed a payout. One that the operator had to check, and transferred outside of the
- * service, can be marked as well.
+ * Records that the bank has executed a payout, or that the operator has transferred one outside of the service.
  *
  * @param reference of the transfer that was executed; a payout that failed is transferred again under another one
- * @throws not_found, conflict unless the payout is sent or waits for the operator, or if its reference has changed
+ * @param isOutside set for a transfer outside of the service; a payout that the operator had to check needs none. A failed
+ *   payout is paid only with it: a report of the bank that is repeated late is about the transfer that was returned
+ * @throws not_found, conflict unless the payout is sent or waits for the operator, or with `isOutside` unless it is due or
+ *   failed; conflict if its reference has changed
  */
-export const markPaid = (ctx: Context, id: number, reference?: string): Promise<Payout> =>
+export const markPaid = (
+  ctx: Context,
+  id: number,
+  {
+    reference,
+    isOutside = false,
+  }: { reference?: string | undefined; isOutside?: boolean | undefined } = {},
+): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {
     const payout = await lockPayout(tx, id)
     requireReference(payout, reference)
-    if (payout.state === 'due' && payout.reason !== null) {
+    const isUnsent = payout.state === 'due' || (payout.state === 'failed' && payout.amountCents > 0)
+    const isToCheck = payout.state === 'due' && payout.reason !== null
+    if (isOutside ? isUnsent : isToCheck) {
+      // A late report about the returned transfer must not fail this payment.
+      await tx.db`
+        update payouts set reference = default where id = ${id} and state = 'failed'
+      `
       await postPayouts(tx, [id])
+    } else if (isOutside) {
+      throw stateConflict(payout, 'due, held or failed, with an amount that is left to pay')
     } else if (payout.state !== 'sent') throw stateConflict(payout, 'sent')
     await tx.db`
       update payouts set state = 'paid', paid_at = ${tx.now()}, reason = null where id = ${id}
@@ -396,12 +413,20 @@ type LockedPayout = {
   email: string
 }
 
-/** Locks the slice of a payout, then the payout. @throws not_found */
+/**
+ * Locks the slice of a payout, then the payout. A change of the account waits for its failed payouts, and the posting of a
+ * payment locks the account: that comes first.
+ *
+ * @throws not_found
+ */
 async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
   await db`
-    select from slices
-    where id = (select slice_id from payouts where id = ${id})
-    for no key update
+    select
+    from slices s
+    join accounts a on a.id = s.account_id
+    where s.id = (select slice_id from payouts where id = ${id})
+    for no key update of s
+    for key share of a
   `
   const [payout] = await db<LockedPayout[]>`
     select

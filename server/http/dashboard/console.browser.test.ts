@@ -513,7 +513,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
   })
 
   it('the console offers only the actions that a payout accepts: a held one must be checked by the operator to be released or marked as paid', async () => {
-    const { id, shop, read, verify, address } = await duePayout()
+    const { id, shop, read, report, verify, address } = await duePayout()
     await app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, {
       payload: { payout_verified: false },
     })
@@ -542,6 +542,17 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.reload()
     await menu.click()
     expect(await entries.allTextContents()).toEqual(['Mark as paid', 'Mark as failed'])
+
+    await report('failed', { reason: 'The account is closed.' })
+    await page.reload()
+    await menu.click()
+    expect(await entries.allTextContents()).toEqual(['Mark as paid'])
+    await entries.click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText(/^You have transferred .* outside of the service\.$/).waitFor()
+    await dialog.getByRole('button', { name: 'Mark as paid' }).click()
+    await page.getByRole('cell', { name: 'paid', exact: true }).waitFor()
+    expect((await read()).state).toBe('paid')
   })
 
   it('a table that is wider than the window scrolls in its frame, and the page does not scroll sideways', async () => {

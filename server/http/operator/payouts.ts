@@ -109,12 +109,21 @@ export const payoutRoutes =
           operationId: 'markPayoutPaid',
           summary: 'Record that a payout was executed',
           description:
-            'Possible while the payout is sent. A payout that you had to check can be marked as well, if the seller was paid outside of the service.',
+            'Possible while the payout is sent. A payout that you had to check can be marked as well, if the seller was paid outside of the service. With `outside`, so can each payout that is due, held or failed: the ledger has its whole amount as paid, no run takes it, and one that had failed has another `reference`.',
           tags: ['Money'],
           params,
           body: Type.Optional(
             Type.Object(
-              { reference },
+              {
+                reference,
+                outside: Type.Optional(
+                  Type.Boolean({
+                    default: false,
+                    description:
+                      'Whether you have transferred the amount outside of the service: a report of the bank can only be about a payout that is sent',
+                  }),
+                ),
+              },
               { examples: [{}, { reference: exampleOperatorPayout.reference }] },
             ),
           ),
@@ -124,7 +133,12 @@ export const payoutRoutes =
         },
       },
       async ({ params, body }) => ({
-        data: operatorPayoutJson(await markPaid(ctx, params.id, body?.reference)),
+        data: operatorPayoutJson(
+          await markPaid(ctx, params.id, {
+            reference: body?.reference,
+            isOutside: body?.outside,
+          }),
+        ),
       }),
     )
 

@@ -10,7 +10,7 @@ export const OperatorPayoutSchema = component(
       ...payoutFields,
       to_check: Type.Boolean({
         description:
-          'Whether the payout is held until you release it, or mark it as paid. Other held payouts accept neither',
+          'Whether the payout is held until you release it, or mark it as paid. Other held payouts accept neither, except as paid `outside` of the service',
       }),
     },
     { description: 'A payout as the operator sees it.' },

@@ -24,6 +24,10 @@ type Action = {
   isPossible: (payout: Payout) => boolean
 }
 
+/** Whether staff can have transferred it without a run: they had to check it, or the bank has returned its transfer. */
+const canBePaidOutside = ({ state, amount, to_check }: Payout) =>
+  to_check || (state === 'failed' && amount > 0)
+
 const ACTIONS: Action[] = [
   {
     operation: 'releasePayout',
@@ -33,7 +37,7 @@ const ACTIONS: Action[] = [
   {
     operation: 'markPayoutPaid',
     label: 'Mark as paid',
-    isPossible: ({ state, to_check }) => state === 'sent' || to_check,
+    isPossible: (payout) => payout.state === 'sent' || canBePaidOutside(payout),
   },
   {
     operation: 'markPayoutFailed',
@@ -84,11 +88,9 @@ export function Payouts() {
 }
 
 /** Keeps the payout as it was when the dialog opened: its reference names the transfer that staff decide about. */
-function ActionDialog({
-  operation,
-  payout: { id, account_id, amount, reference, to_check },
-  onClose,
-}: Asked & { onClose: () => void }) {
+function ActionDialog({ operation, payout, onClose }: Asked & { onClose: () => void }) {
+  const { id, account_id, amount, reference } = payout
+  const isOutside = canBePaidOutside(payout)
   if (operation === 'markPayoutFailed') {
     return (
       <ReasonDialog
@@ -131,15 +133,15 @@ function ActionDialog({
       confirm="Mark as paid"
       isDangerous={false}
       onConfirm={async () => {
-        await send(`payouts/${id}/paid`, { reference })
+        await send(`payouts/${id}/paid`, { reference, outside: isOutside })
         notify(`Payout ${id} is paid.`)
       }}
       onClose={onClose}
     >
       <p>
-        {to_check ? 'You have' : 'The bank has'} transferred {formatMoney(amount)} to{' '}
+        {isOutside ? 'You have' : 'The bank has'} transferred {formatMoney(amount)} to{' '}
         <SellerName id={account_id} />
-        {to_check ? ' outside of the service.' : `, with the reference ${reference}.`}
+        {isOutside ? ' outside of the service.' : `, with the reference ${reference}.`}
       </p>
     </ConfirmDialog>
   )
