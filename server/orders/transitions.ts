@@ -79,15 +79,30 @@ export async function requireNoPurchase(ctx: Context, sliceId: number): Promise<
   }
 }
 
-/** Whether a label of the slice is being bought, or its purchase is in doubt. */
-export async function hasOpenPurchase({ db }: Context, sliceId: number): Promise<boolean> {
+/** A purchase in doubt that no carrier was asked about for this long counts as not made. */
+const DOUBT_MS = 7 * DAYS
+
+/**
+ * Whether a label of the slice is being bought, or its purchase is in doubt. Polls end the doubt of a purchase at the
+ * configured carrier. No poll asks another carrier, so the time of that purchase's next poll stays the same.
+ */
+export async function hasOpenPurchase(
+  { db, now, config }: Context,
+  sliceId: number,
+): Promise<boolean> {
   const [purchase] = await db`
     select 1
     from shipments
     where
       slice_id = ${sliceId}
       and state = 'buying'
-      and (in_doubt or leased_until > clock_timestamp())
+      and (
+        leased_until > clock_timestamp()
+        or in_doubt and (
+          provider = ${config.carrier ?? null}
+          or poll_at > ${new Date(now().getTime() - DOUBT_MS)}
+        )
+      )
   `
   return purchase !== undefined
 }

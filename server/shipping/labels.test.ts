@@ -222,6 +222,19 @@ describe('a purchase whose response is lost', () => {
     expect(calls).toEqual([])
   })
 
+  it('a purchase in doubt whose carrier is no longer configured prevents a cancellation for another week', async () => {
+    const parcel = await order()
+    interfere({ buy: timeOut })
+    await label(parcel)
+    const config = { ...app.ctx.config, carrier: undefined }
+    await whileReplaced(app.ctx, { config, carrier: undefined }, async () => {
+      await advance(app.operator, 6 * 24 * 3_600)
+      expect((await cancelAsSeller(parcel)).status).toBe(409)
+      await advance(app.operator, 2 * 24 * 3_600)
+      expect((await cancelAsSeller(parcel)).status).toBe(200)
+    })
+  })
+
   it('a purchase that the carrier doesn’t know after a week of polls, as soon as it answers one, no longer prevents a cancellation', async () => {
     const parcel = await order()
     interfere({ buy: timeOut })
