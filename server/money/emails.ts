@@ -93,6 +93,18 @@ export const setupChangedEmail = (
   ]),
 })
 
+export const setupVerifiedEmail = (
+  { config }: Pick<Context, 'config'>,
+  { shopName, email }: Recipient,
+): NewMail => ({
+  to: email,
+  subject: 'Your bank account is verified',
+  text: textFor(shopName, [
+    'We have verified the bank account for your payouts.',
+    `You can list and ship now: ${config.publicUrl}/dashboard/orders`,
+  ]),
+})
+
 export const setupRejectedEmail = (
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,

@@ -327,6 +327,28 @@ it('outside the sandbox, a bank account takes effect with the link in the newest
   expect((await member.get(SETUP)).body.data.state).toBe('verified')
 })
 
+it('the first verification of a submitted bank account e-mails the seller, and a repeated one or one without a bank account does not', async () => {
+  const live = await startLive()
+  const { seller, member, path } = await newSeller(live)
+  const account = `/operator/v1/accounts/${seller.accountId}`
+  const { email } = (await live.operator.get(account)).body.data
+  const verified = async () =>
+    (await mailsTo(app, email)).filter(({ subject }) => subject === 'Your bank account is verified')
+  const setVerified = (payout_verified: boolean) =>
+    live.operator.patch(account, { payload: { payout_verified } })
+  await setVerified(true)
+  await setVerified(false)
+  await submit(member)
+  await confirm(member, tokenIn((await mails())[0].text))
+  expect(await verified()).toHaveLength(0)
+  await live.operator.post(`${path}/verify`)
+  const [mail] = await verified()
+  expect(mail!.text).toContain(`You can list and ship now: ${PUBLIC_URL}/dashboard/orders`)
+  await live.operator.post(`${path}/verify`)
+  await setVerified(true)
+  expect(await verified()).toHaveLength(1)
+})
+
 it('outside the sandbox, a change of a bank account shows the new one next to the current one until it is confirmed, which ends a rejection', async () => {
   const live = await startLive()
   const { member, path } = await newSeller(live)

@@ -12,7 +12,12 @@ import { formerEmails } from '../members/audit.ts'
 import { parseIban } from '../text/iban.ts'
 import { HOURS } from '../time/units.ts'
 import type { BankAccount, ShownBankAccount } from './bank-account.ts'
-import { confirmSetupEmail, setupChangedEmail, setupRejectedEmail } from './emails.ts'
+import {
+  confirmSetupEmail,
+  setupChangedEmail,
+  setupRejectedEmail,
+  setupVerifiedEmail,
+} from './emails.ts'
 
 /** `verified` is the account's `payout_verified`; the other states follow from the setup. */
 export const SETUP_STATES = ['missing', 'submitted', 'verified', 'rejected'] as const
@@ -272,7 +277,7 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
 }
 
 /**
- * Verifies a submitted setup.
+ * Verifies a submitted setup, and e-mails that to the seller.
  *
  * @param submission that the decision is about: a late decision can't verify a bank account that nobody has seen, or that
  *   was rejected meanwhile
@@ -284,7 +289,10 @@ export const verifySetup = (
   submission?: string,
 ): Promise<PayoutSetup> => decide(ctx, accountId, submission, (tx) => verify(tx, accountId))
 
-/** Verifies or revokes a seller's setup, submitted or not. Runs in the caller's transaction. */
+/**
+ * Verifies or revokes a seller's setup, submitted or not. A seller who has submitted one gets an e-mail about its
+ * verification. Runs in the caller's transaction.
+ */
 export const setPayoutVerified = (
   tx: Context,
   accountId: number,
@@ -292,9 +300,20 @@ export const setPayoutVerified = (
 ): Promise<void> => (isVerified ? verify(tx, accountId) : setVerified(tx, accountId, false))
 
 async function verify(tx: Context, accountId: number): Promise<void> {
+  const [before] = await tx.db<{ isVerified: boolean }[]>`
+    select payout_verified as "isVerified"
+    from accounts
+    where id = ${accountId}
+    for no key update
+  `
   await setVerified(tx, accountId, true)
-  await tx.db`update payout_setups set rejected_because = null where account_id = ${accountId}`
+  const { count } = await tx.db`
+    update payout_setups set rejected_because = null where account_id = ${accountId}
+  `
   await repeatFailedPayouts(tx, accountId)
+  if (count > 0 && !before!.isVerified) {
+    await sendMail(tx, setupVerifiedEmail(tx, await sellerOf(tx, accountId)))
+  }
 }
 
 /**

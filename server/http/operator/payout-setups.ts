@@ -66,7 +66,7 @@ export const payoutSetupRoutes =
           operationId: 'verifyPayoutSetup',
           summary: 'Verify a payout setup',
           description:
-            'From now on the seller can list and ship, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup, or if it has another `submission` than the body.',
+            'From now on the seller can list and ship, which an e-mail says unless the setup was verified before, and payouts are made. Failed payouts become due again. Responds with 409 if the seller has not submitted a setup, or if it has another `submission` than the body.',
           body: Type.Optional(
             Type.Object(
               { submission },
