@@ -9,23 +9,31 @@ import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
-import { answerDispute, type Dispute, disputesOf } from './api.ts'
+import { answerDispute, type Dispute, disputesOf, type OrderRow } from './api.ts'
 import { DISPUTES, PROBLEMS } from './words.ts'
 
-/** The disputes about a slice, with the form for the answer. */
-export function Disputes({ order }: { order: number }) {
+/** The disputes about a slice with these rows, with the form for the answer. */
+export function Disputes({ order, rows }: { order: number; rows: OrderRow[] }) {
   const disputes = useQuery({
     queryKey: ['orders', order, 'disputes'],
     queryFn: () => disputesOf(order),
   })
   return (
     <Loaded query={disputes} lines={3}>
-      {(all) => all.map((dispute) => <DisputeSection key={dispute.id} dispute={dispute} />)}
+      {(all) =>
+        all.map((dispute) => (
+          <DisputeSection
+            key={dispute.id}
+            dispute={dispute}
+            row={rows.find(({ id }) => id === dispute.order_id)}
+          />
+        ))
+      }
     </Loaded>
   )
 }
 
-function DisputeSection({ dispute }: { dispute: Dispute }) {
+function DisputeSection({ dispute, row }: { dispute: Dispute; row: OrderRow | undefined }) {
   const { state, answer, refund, resolution } = dispute
   return (
     <Section
@@ -68,7 +76,7 @@ function DisputeSection({ dispute }: { dispute: Dispute }) {
       )}
       {resolution && (
         <p>
-          <strong>{outcomeOf(dispute)}</strong>
+          <strong>{outcomeOf(dispute, row)}</strong>
         </p>
       )}
       <AnswerForm dispute={dispute} />
@@ -76,11 +84,15 @@ function DisputeSection({ dispute }: { dispute: Dispute }) {
   )
 }
 
-/** The decision in a sentence. */
-export const outcomeOf = ({ resolution, refund }: Dispute) => {
-  if (resolution === 'buyer') return 'The marketplace decided for the buyer.'
-  return refund
-    ? 'The marketplace decided for a partial refund.'
+/**
+ * The decision in a sentence. A partial refund can be recorded for the buyer as well: unlike a decision for the buyer, it
+ * did not cancel the row. Without the row, the sentence names the buyer for both.
+ */
+export const outcomeOf = ({ resolution, refund, resolved_at: at }: Dispute, row?: OrderRow) => {
+  const isPartial = resolution === 'seller' || (row && row.cancelled_at !== at)
+  if (refund && isPartial) return 'The marketplace decided for a partial refund.'
+  return resolution === 'buyer'
+    ? 'The marketplace decided for the buyer.'
     : 'The marketplace decided in your favour.'
 }
 

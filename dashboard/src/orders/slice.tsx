@@ -56,7 +56,9 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
   return (
     <div className="slice">
       <div className="slice-main">
-        {slice.orders.some(({ disputed_at: at }) => at) && <Disputes order={order} />}
+        {slice.orders.some(({ disputed_at: at }) => at) && (
+          <Disputes order={order} rows={slice.orders} />
+        )}
         {slice.orders.some(({ received_at: at }) => at) && <ReviewPart order={order} />}
         <Shipping slice={slice} order={order} onChange={changed} />
         <Section title="Items">

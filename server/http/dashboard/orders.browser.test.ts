@@ -555,6 +555,25 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await answer.waitFor({ state: 'detached' })
   })
 
+  it('the page of an order tells a dispute that ended with a partial refund for the buyer from one that cancelled the item', async () => {
+    const { member, shop, orders } = await shopWith(PARCEL, 'Misty')
+    const [order] = orders as [number]
+    await ship(shop, order, { tracking_code: 'CODE' })
+    for (const [row, refund] of [
+      [order, { refund: 2.5 }],
+      [order + 1, {}],
+    ] as const) {
+      await act(app, row, 'dispute', { reason: 'damaged' })
+      await act(app, row, 'resolve', { in_favour_of: 'buyer', ...refund })
+    }
+    const page = await app.open(`/dashboard/orders/${order}`, { member, expects: NO_PICTURES })
+    const sections = page.getByRole('region', { name: /^Dispute about/ })
+    const partial = sections.filter({ hasText: 'The marketplace decided for a partial refund.' })
+    await partial.getByText('€2.50').waitFor()
+    await sections.filter({ hasText: 'The marketplace decided for the buyer.' }).waitFor()
+    expect(await sections.count()).toBe(2)
+  })
+
   it('the pages of an order say that the buyer’s data was erased, and offer no reply', async () => {
     const { shop, member, orders } = await shopWith(PARCEL, 'Ash Ketchum')
     const [order] = orders as [number]
