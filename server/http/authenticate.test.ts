@@ -131,7 +131,10 @@ describe('rotated keys', () => {
 describe('accounts', () => {
   it.each([
     ['disabled', 'API access is not enabled for this account.'],
-    ['suspended', 'API access of this account is suspended.'],
+    [
+      'suspended',
+      'API access of this account is suspended. Orders can still be shipped in the dashboard. Ask the marketplace for the reason.',
+    ],
   ])(
     'an account whose API access is %s gets a 403 from the next request on',
     async (access, message) => {

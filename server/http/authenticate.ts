@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type ApiError, authenticationError, authorizationError, rateLimited } from '../errors.ts'
+import { accessProblem } from '../keys/api-access.ts'
 import { looksLikeKey } from '../keys/api-key.ts'
 import type { Caller } from '../keys/key-cache.ts'
 import type { Scope } from '../keys/scopes.ts'
@@ -142,7 +143,7 @@ export async function refusalMeanwhile(
   const caller = key ? await ctx.keys.find(key, () => addressSubject(request.ip)) : null
   const problem = caller ? keyProblem(caller, ctx.now()) : UNKNOWN_KEY
   if (!caller || problem) return authenticationError(problem ?? UNKNOWN_KEY)
-  return accessProblem(caller) ?? scopeProblem(caller, scope)
+  return accessProblem(caller.account) ?? scopeProblem(caller, scope)
 }
 
 /** Counts the request (429) and checks account and scope (403). Records the use of the key, at most once a minute. */
@@ -156,7 +157,7 @@ function admit(
   const kind = method === 'GET' || method === 'HEAD' ? 'read' : 'write'
   const check = (limit: RateLimit): Admission | Promise<Admission> => {
     const problem =
-      accessProblem(caller) ??
+      accessProblem(caller.account) ??
       (limit.exceeded ? tooMany(ctx, kind, limit) : undefined) ??
       scopeProblem(caller, scope)
     const admission = { caller, limit, problem }
@@ -182,15 +183,6 @@ function conclude(
     request.caller = caller
     done(problem)
   })
-}
-
-function accessProblem({ account }: Caller): ApiError | undefined {
-  if (account.apiAccess === 'enabled') return undefined
-  return authorizationError(
-    account.apiAccess === 'suspended'
-      ? 'API access of this account is suspended.'
-      : 'API access is not enabled for this account.',
-  )
 }
 
 function scopeProblem({ scopes }: Caller, required: RequiredScope): ApiError | undefined {

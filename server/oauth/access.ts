@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { authorizationError } from '../errors.ts'
+import { accessProblem } from '../keys/api-access.ts'
 import { type CallerAccount, callerAccountColumns } from '../keys/key-cache.ts'
 import type { Scope } from '../keys/scopes.ts'
 import type { SecretLookups } from '../limits/secret-lookups.ts'
@@ -34,13 +34,8 @@ export async function findAccess(
   const row = await ctx.accessTokens.lookUp(hashToken(token), from, (hashed) => read(ctx, hashed))
   if (!row) return undefined
   const { grantId, scopes, audience, clientName, lastUsedAt, ...account } = row
-  if (account.apiAccess !== 'enabled') {
-    throw authorizationError(
-      account.apiAccess === 'suspended'
-        ? 'API access of this account is suspended.'
-        : 'API access is not enabled for this account.',
-    )
-  }
+  const problem = accessProblem(account)
+  if (problem) throw problem
   const now = ctx.now()
   if (!lastUsedAt || now.getTime() - lastUsedAt.getTime() >= TOUCH_INTERVAL_MS) {
     await ctx.db`

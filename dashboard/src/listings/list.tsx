@@ -3,7 +3,7 @@ import { useSearchParams } from 'wouter'
 import type { Paginated } from '../api.ts'
 import { apiUrl } from '../client.ts'
 import { queryClient, readAgain } from '../query-client.ts'
-import { HolidayNotice } from '../shell/holiday-notice.tsx'
+import { HiddenShopNotice } from '../shell/hidden-shop-notice.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
@@ -178,7 +178,7 @@ export function ListingsList() {
           </>
         }
       />
-      <HolidayNotice />
+      <HiddenShopNotice />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <SearchFilter
           label="Card, product or reference"

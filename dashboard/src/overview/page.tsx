@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { PayoutSetupNotice } from '../payouts/setup-notice.tsx'
 import { LatestReviews } from '../reviews/latest.tsx'
-import { HolidayNotice } from '../shell/holiday-notice.tsx'
+import { HiddenShopNotice } from '../shell/hidden-shop-notice.tsx'
 import {
   formatDate,
   formatDateTime,
@@ -26,7 +26,7 @@ export default function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" />
-      <HolidayNotice />
+      <HiddenShopNotice />
       <PayoutSetupNotice />
       <Notices />
       <Loaded query={overview} lines={8}>

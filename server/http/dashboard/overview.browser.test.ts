@@ -37,6 +37,21 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     expect(await missing.count()).toBe(0)
   })
 
+  it('the Overview and the listings of a suspended shop say that buyers don’t see it, and lead to the orders to ship', async () => {
+    const member = await app.member()
+    await app.operator.patch(`/operator/v1/accounts/${member.accountId}`, {
+      payload: { api_access: 'suspended' },
+    })
+    const page = await app.open('/dashboard', { member })
+    for (const path of ['', '/listings']) {
+      await page.goto(`${app.address}/dashboard${path}`)
+      await page.getByText('Your shop is suspended:').waitFor()
+      await expectAccessible(page)
+    }
+    await page.getByRole('link', { name: 'ship your orders' }).click()
+    await page.waitForURL('**/dashboard/orders?status=pending')
+  })
+
   it('a deadline that is over is in the past tense: of the answer to a dispute, and of a former secret', async () => {
     const shop = await openShop(app)
     const [order] = await sellEach(app, shop, cardItem())
