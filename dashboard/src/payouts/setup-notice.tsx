@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import { useMe } from '../shell/me.ts'
 import { Icon } from '../ui/icons.tsx'
-import { readSetup } from './api.ts'
+import { type PayoutSetupRecord, readSetup } from './api.ts'
 
 const TEXTS = {
   missing: {
@@ -19,19 +20,33 @@ const TEXTS = {
     text: 'you can’t list, ship or be paid.',
     link: 'Change the bank account',
   },
+  verified: {
+    title: 'Your bank account is missing:',
+    text: 'your payouts are held until you have entered and confirmed it.',
+    link: 'Enter the bank account',
+  },
 }
 
-const UNCONFIRMED = {
+const unconfirmed = (consequence: string) => ({
   title: 'Your bank account waits for your confirmation:',
-  text: 'open the link in the e-mail that we have sent you. You can’t list, ship or be paid until the bank account is verified.',
+  text: `open the link in the e-mail that we have sent you. ${consequence}`,
   link: 'Payout setup',
-}
+})
 
-/** Says that the seller can't be paid, until the payout setup is verified. */
+const UNCONFIRMED = unconfirmed(
+  'You can’t list, ship or be paid until the bank account is verified.',
+)
+const VERIFIED_UNCONFIRMED = unconfirmed('Your payouts are held until then.')
+
+/** Says that the seller can't be paid, until the payout setup is verified and has a bank account. */
 export function PayoutSetupNotice() {
   const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup }).data?.data
-  if (!setup || setup.state === 'verified') return null
-  const { title, text, link } = setup.unconfirmed_until === null ? TEXTS[setup.state] : UNCONFIRMED
+  const isSandbox = useMe().data?.sandbox
+  if (!setup) return null
+  const isVerified = setup.state === 'verified'
+  if (isVerified && !lacksBankAccount(setup, isSandbox)) return null
+  const waiting = isVerified ? VERIFIED_UNCONFIRMED : UNCONFIRMED
+  const { title, text, link } = setup.unconfirmed_until === null ? TEXTS[setup.state] : waiting
   return (
     <div className="notice warn">
       <Icon name="warning" />
@@ -41,3 +56,12 @@ export function PayoutSetupNotice() {
     </div>
   )
 }
+
+/**
+ * Whether payouts are held although the setup is verified: the operator can verify a seller who has no bank account. The
+ * sandbox pays such a seller to a test account.
+ */
+export const lacksBankAccount = (
+  { state, submitted_at: at }: PayoutSetupRecord,
+  isSandbox: boolean | undefined,
+) => state === 'verified' && at === null && isSandbox === false

@@ -13,6 +13,7 @@ import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { confirmSetup, type PayoutSetupRecord, readSetup, submitSetup } from './api.ts'
+import { lacksBankAccount } from './setup-notice.tsx'
 
 const STATES: Record<PayoutSetupRecord['state'] | 'unconfirmed', { label: string; tone: Tone }> = {
   unconfirmed: { label: 'Not confirmed', tone: 'warn' },
@@ -91,7 +92,9 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
   const isEntered = isKnown || isUnconfirmed
   // The form of the first account stays open, with its input, when another member enters one meanwhile.
   const [isChanging, setIsChanging] = useState(!isEntered)
-  const state = STATES[setup.state === 'missing' && isUnconfirmed ? 'unconfirmed' : setup.state]
+  const isSandbox = useMe().data?.sandbox
+  const isMissing = setup.state === 'missing' || lacksBankAccount(setup, isSandbox)
+  const state = STATES[isMissing ? (isUnconfirmed ? 'unconfirmed' : 'missing') : setup.state]
   return (
     <>
       {setup.unconfirmed_until !== null && (

@@ -161,6 +161,43 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     }
   })
 
+  it('a seller who was verified without a bank account is asked for it until it is confirmed, but not in the sandbox', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/payouts/setup', { member })
+    await page.getByText('Verified', { exact: true }).waitFor()
+    await page.goto(`${app.address}/dashboard`)
+    await page.getByText('Everything is shipped.').waitFor()
+    expect(await page.getByText('Your bank account').count()).toBe(0)
+
+    await page.route('**/dashboard/api/me', async (route) => {
+      const response = await route.fetch()
+      const { data } = (await response.json()) as { data: object }
+      await route.fulfill({ response, json: { data: { ...data, sandbox: false } } })
+    })
+    for (const path of ['', '/payouts']) {
+      await page.goto(`${app.address}/dashboard${path}`)
+      await page.getByText('Your bank account is missing:').waitFor()
+      await expectAccessible(page)
+    }
+    await page.getByRole('link', { name: 'Enter the bank account' }).click()
+    await page.getByText('Missing', { exact: true }).waitFor()
+
+    await submitUnconfirmed(member.accountId, 'Johto Cards', 'DE44 1000 0000 0000 0000 12')
+    await page.goto(`${app.address}/dashboard`)
+    await page.getByText('Your payouts are held until then.').waitFor()
+    await page.getByRole('link', { name: 'Payout setup' }).click()
+    await page.getByText('Not confirmed', { exact: true }).waitFor()
+
+    const { body } = await app.operator.get('/operator/v1/sandbox/mail')
+    const [, token] = /\?confirm=(\w+)/.exec(body.data[0].text)!
+    await member.post(`${SETUP}/confirm`, { payload: { token } })
+    await page.reload()
+    await page.getByText('Verified', { exact: true }).waitFor()
+    await page.goto(`${app.address}/dashboard`)
+    await page.getByText('Everything is shipped.').waitFor()
+    expect(await page.getByText('Your bank account').count()).toBe(0)
+  })
+
   it('the page of a payout distinguishes a deduction from money that was deducted from another payout', async () => {
     const shop = await openShop(app, LABEL)
     const member = await app.member(shop.accountId)
