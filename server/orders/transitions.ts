@@ -74,7 +74,7 @@ async function requireNoLabel(ctx: Context, sliceId: number): Promise<void> {
 export async function requireNoPurchase(ctx: Context, sliceId: number): Promise<void> {
   if (await hasOpenPurchase(ctx, sliceId)) {
     throw conflict(
-      'A label for this order is being bought, or may have been, so it can’t be cancelled at this moment.',
+      'A label for this order is being bought, or may have been. Until that is known, which can take a week, only the marketplace can cancel the order.',
     )
   }
 }

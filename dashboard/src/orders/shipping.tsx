@@ -51,7 +51,9 @@ export function Shipping({ slice, order, onChange }: Props) {
   )
 }
 
-const hasPending = ({ orders }: OwnSlice) => orders.some(({ status }) => status === 'pending')
+/** Whether a row is left to ship. */
+export const hasPending = ({ orders }: OwnSlice) =>
+  orders.some(({ status }) => status === 'pending')
 
 /** Why no label can be bought, or nothing if another part of the page says it. */
 function reasonForNoLabel(slice: OwnSlice): string | undefined {

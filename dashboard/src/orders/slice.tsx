@@ -15,7 +15,7 @@ import { CancelDialog } from './cancel-dialog.tsx'
 import { Disputes } from './disputes.tsx'
 import { ItemPicture } from './item-picture.tsx'
 import { PrintMenu } from './print-menu.tsx'
-import { Shipping } from './shipping.tsx'
+import { hasPending, Shipping } from './shipping.tsx'
 import { buyerName, STATUSES, sentenceOf } from './words.ts'
 
 /** A slice: everything that one buyer bought from the shop in one checkout. */
@@ -61,7 +61,14 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
         )}
         {slice.orders.some(({ received_at: at }) => at) && <ReviewPart order={order} />}
         <Shipping slice={slice} order={order} onChange={changed} />
-        <Section title="Items">
+        <Section
+          title="Items"
+          help={
+            hasPending(slice) &&
+            slice.actions.cancel.length === 0 &&
+            'A label was bought, or may have been: only the marketplace can cancel this order.'
+          }
+        >
           <Table
             label="Items"
             columns={columnsFor(slice, setCancelled)}

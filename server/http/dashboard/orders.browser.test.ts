@@ -354,6 +354,28 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     expect(await page.getByRole('alert').getByText(/./).count()).toBe(0)
   })
 
+  it('the page of an order whose label was bought, or may have been, says that only the marketplace can cancel it', async () => {
+    const { shop, member, orders } = await shopWith(LABEL, 'Ash Ketchum', 'Gary Oak')
+    const [bought, doubtful] = orders as [number, number]
+    const page = await app.open(`/dashboard/orders/${bought}`, { member, expects: NO_PICTURES })
+    const reason = page.getByText('only the marketplace can cancel this order')
+    const cancels = page.getByRole('button', { name: /^Cancel order/ })
+    await cancels.first().waitFor()
+    expect(await reason.count()).toBe(0)
+    await page.getByRole('button', { name: 'Buy label' }).click()
+    await reason.waitFor()
+    expect(await cancels.count()).toBe(0)
+    await expectAccessible(page)
+
+    const carrier = '/operator/v1/sandbox/carrier'
+    await app.operator.put(carrier, { payload: { label: 'error' } })
+    await shop.post(`/v1/orders/${doubtful}/label`)
+    await app.operator.put(carrier, { payload: { label: 'ready' } })
+    await app.ctx.db`update shipments set in_doubt = true where order_id = ${doubtful}`
+    await page.goto(`${app.address}/dashboard/orders/${doubtful}`)
+    await reason.waitFor()
+  })
+
   it('a double click on "Buy label" buys it with one request', async () => {
     const { member, orders } = await shopWith(LABEL, 'Ash Ketchum')
     const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
