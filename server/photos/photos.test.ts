@@ -239,6 +239,20 @@ describe('a photo', () => {
     expect(await storedFiles()).toEqual(filesBefore)
   })
 
+  it('a photo that fails after its listing was deleted during the fetch causes no notice', async () => {
+    const seller = await app.seller()
+    const id = await insertListing(app.ctx.db, seller.accountId, app.ctx.now())
+    await insertPhotos(app.ctx.db, id, [at('1')], app.ctx.now())
+    respond = async (_, res) => {
+      await app.ctx.db`update listings set status = 'removed' where id = ${id}`
+      res.end('no picture')
+    }
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'failed' })
+    const member = await app.member(seller.accountId)
+    expect((await member.get('/dashboard/api/notices')).body.data).toEqual([])
+  })
+
   it('a photo is retried every ten minutes until it can be stored, and only the log has the cause', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     const { put } = app.ctx.files

@@ -220,11 +220,15 @@ export async function postponePhoto(
   `
 }
 
-/** Records that the photo has failed permanently, with a notice for the seller. */
+/** Records that the photo has failed permanently, with a notice for the seller unless its listing was deleted. */
 export function failPhoto(ctx: Context, photo: ClaimedPhoto, reason: string): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     const { listingId, accountId } = photo
-    if (!(await fail(tx, photo, reason))) return
+    // Locked, so that a deletion waits: closing an account deletes its notices after its listings.
+    const [listing] = await tx.db`
+      select from listings where id = ${listingId} and status <> 'removed' for share
+    `
+    if (!(await fail(tx, photo, reason)) || !listing) return
     await addNotice(tx, accountId, 'photo_failed', 0, { listing_id: listingId, reason })
   })
 }
