@@ -68,7 +68,7 @@ export async function findLink(
           and t.expires_at > clock_timestamp()
       `
     : []
-  if (!owner) throw noSuchLink()
+  if (!owner) throw noSuchLink(purpose)
   return owner
 }
 
@@ -96,11 +96,17 @@ export async function useLink(
       and t.expires_at > clock_timestamp()
     returning t.member_id as "memberId", m.email as "memberEmail", t.email
   `
-  if (!owner) throw noSuchLink()
+  if (!owner) throw noSuchLink(purpose)
   return owner
 }
 
-const noSuchLink = () =>
+const GONE =
+  'This link no longer works. It has already been used, or has expired. If you have just used it, your change is saved.'
+
+/** An invited member without a password can't ask for another link. */
+const noSuchLink = (purpose: Purpose) =>
   notFound(
-    'This link no longer works. It has already been used, or has expired. If you have just used it, your change is saved.',
+    purpose === 'invitation'
+      ? `${GONE} Otherwise ask the marketplace for another invitation.`
+      : GONE,
   )

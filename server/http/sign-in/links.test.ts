@@ -74,6 +74,20 @@ describe('an invitation', () => {
     expect((await app.anyone.get(`/invitation?token=${second}`)).status).toBe(200)
   })
 
+  it('the page of an expired invitation says where to get another one', async () => {
+    const { accountId } = await app.seller()
+    const email = someone()
+    await invite(accountId, email)
+    const token = await mailedToken(app, email)
+    await app.ctx.db`
+      update member_tokens set expires_at = expires_at - interval '7 days'
+      where member_id = (select id from members where email = ${email})
+    `
+    const { status, text } = await app.anyone.get(`/invitation?token=${token}`)
+    expect(status).toBe(404)
+    expect(text).toContain('ask the marketplace for another invitation')
+  })
+
   it('a member of any shop can’t be invited again, and an unknown shop is 404', async () => {
     const { accountId, email } = await sellerWithPassword(app)
     for (const account of [accountId, (await app.seller()).accountId]) {
