@@ -30,7 +30,7 @@ describe('orders', () => {
     const item = '1 × Charizard ex'
     expect(pending.filter((line) => line.includes(`${item}, ${item}`))).toHaveLength(1)
     expect(await succeed(`orders show ${id}`)).toMatch(
-      /Address\tCape Road 25B, 1234 AB Cerulean City, NL/,
+      /Address\tCape Road 25 B, 1234 AB Cerulean City, NL/,
     )
     expect(await succeed(`orders ship ${id} ${other}`)).toMatch(/^slc_\S+\t2\n$/)
     expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('shipped')

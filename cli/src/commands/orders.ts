@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { CancelOwnOrderBody, Cardstall, Order, PickLine } from '@cardstall/sdk'
+import type { Address, CancelOwnOrderBody, Cardstall, Order, PickLine } from '@cardstall/sdk'
 import { type Command, Option } from 'commander'
 import { each } from '../each.ts'
 import { makeDirectory } from '../files.ts'
@@ -44,6 +44,10 @@ function netOf(rows: Order[]): string {
   )
   return euros(nets.reduce((sum, net) => sum + net))
 }
+
+/** The suffix is apart from the number: 12 with the suffix 2 is another house than 122. */
+const streetOf = ({ street, house_number, house_number_suffix }: Address) =>
+  [street, house_number, house_number_suffix].filter(Boolean).join(' ')
 
 /** `orders` and `labels`. */
 export function orderCommands(program: Command): void {
@@ -89,8 +93,7 @@ export function orderCommands(program: Command): void {
         ['Buyer', address?.full_name ?? slice.buyer.name],
         [
           'Address',
-          address &&
-            `${address.street} ${address.house_number}${address.house_number_suffix ?? ''}, ${address.zip} ${address.city}, ${address.country}`,
+          address && `${streetOf(address)}, ${address.zip} ${address.city}, ${address.country}`,
         ],
       ])
     })
