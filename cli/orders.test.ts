@@ -70,6 +70,20 @@ describe('orders', () => {
     expect(await succeed(`reviews reply ${review} Thanks!`)).toContain('\tThanks!\t')
   })
 
+  it('control characters of a buyer’s text do not reach the terminal in JSON, which has the same value', async () => {
+    const order = await sold()
+    await ship(seller, order, { tracking_code: 'CODE' })
+    const message = 'x\u009b2J\u202e'
+    await act(app, order, 'dispute', { message })
+    const array = await succeed('disputes --state open --json')
+    const lines = await succeed('disputes --state open --ndjson')
+    expect(array + lines).not.toMatch(/[\u007f-\u009f\u202e]/)
+    for (const records of [array, `[${lines.trim().replaceAll('\n', ',')}]`]) {
+      const expected = expect.objectContaining({ order_id: order, message })
+      expect(JSON.parse(records)).toContainEqual(expected)
+    }
+  })
+
   it.each([
     ['buyer_asked', 1],
     ['buyer_asked --no-restock', 0],

@@ -30,7 +30,7 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
   return {
     /** One record, as lines of a name and a value. */
     record(record: object, lines: [name: string, value: string | number | null | undefined][]) {
-      if (json || ndjson) return write(JSON.stringify(record))
+      if (json || ndjson) return write(jsonText(record))
       const texts = lines.map(([name, value]): [string, string] => [name, oneLine(value)])
       if (process.stdout.isTTY) return block(texts)
       for (const [name, text] of texts) write(`${name}\t${text}`)
@@ -39,10 +39,10 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
     /** Records: a table on a terminal, or blocks on a narrow one; otherwise values separated by tabs. */
     records<T extends object>(records: T[], columns: Column<T>[]) {
       if (ndjson) {
-        for (const record of records) write(JSON.stringify(record))
+        for (const record of records) write(jsonText(record))
         return
       }
-      if (json) return write(JSON.stringify(records))
+      if (json) return write(jsonText(records))
       const rows = records.map((record) => columns.map(([, text]) => oneLine(text(record))))
       if (!process.stdout.isTTY) {
         for (const row of rows) write(row.join('\t'))
@@ -82,14 +82,14 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
 
     /** One record of an endless list. */
     line(record: object, texts: (string | number | null | undefined)[]) {
-      if (json || ndjson) return write(JSON.stringify(record))
+      if (json || ndjson) return write(jsonText(record))
       write(texts.map(oneLine).join(process.stdout.isTTY ? '  ' : '\t'))
     },
 
     /** The result of a command that tells people with a note: JSON has it too. */
     json(result: object) {
-      if (ndjson) for (const record of [result].flat()) write(JSON.stringify(record))
-      else if (json) write(JSON.stringify(result))
+      if (ndjson) for (const record of [result].flat()) write(jsonText(record))
+      else if (json) write(jsonText(result))
     },
 
     /** A sentence about a success, which scripts don't need. */
@@ -166,6 +166,13 @@ function padded(text: string, width: number): string {
 
 /** Control characters of texts from the catalog, sellers and files must not reach the terminal. Lines stay lines. */
 export const printable = (text: string) => text.replace(/[[\p{Cc}\p{Cf}]--\n]+/gv, ' ')
+
+/** JSON that says the same without the controls and changes of direction that `JSON.stringify` leaves as they are. */
+const jsonText = (value: object) =>
+  JSON.stringify(value).replace(
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 const oneLine = (value: string | number | null | undefined) =>
   String(value ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')

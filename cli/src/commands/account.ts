@@ -4,7 +4,7 @@ import { type Account, AuthenticationError } from '@cardstall/sdk'
 import { cancel, password, text } from '@clack/prompts'
 import type { Command } from 'commander'
 import { deviceLogin } from '../device-login.ts'
-import { type Output, openOutput } from '../output.ts'
+import { type Output, openOutput, printable } from '../output.ts'
 import {
   type ChosenProfile,
   chosenProfile,
@@ -161,7 +161,7 @@ async function enter(
   const key = await deviceLogin(address, {
     scopes,
     opensBrowser: browser,
-    show: (line) => output.write(`${line}\n`),
+    show: (line) => output.write(`${printable(line)}\n`),
   })
   return { url: address, key, isOwn: true }
 }
