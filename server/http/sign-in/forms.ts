@@ -56,7 +56,8 @@ function sendProblem(
   error: ApiError,
 ) {
   const { next } = request.query as Query
-  const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`
+  // Invalid UTF-8 is a lone surrogate here, for which encodeURIComponent throws.
+  const query = next === undefined ? '' : `?next=${encodeURIComponent(next.toWellFormed())}`
   return sendForm(request, reply.code(error.status).headers(error.headers), {
     title: 'That didn’t work',
     main: html`<p>${error.message}</p>
