@@ -18,6 +18,7 @@ import {
   setupRejectedEmail,
   setupVerifiedEmail,
 } from './emails.ts'
+import { hasSepaLetters } from './sepa-file.ts'
 
 /** `verified` is the account's `payout_verified`; the other states follow from the setup. */
 export const SETUP_STATES = ['missing', 'submitted', 'verified', 'rejected'] as const
@@ -135,7 +136,7 @@ const submissionOf = (db: Db) => db`
  * are notified: a thief of the password may have changed the address before.
  *
  * @param requirePassword throws validation_error if a text is not the member's password
- * @throws validation_error on `iban`; the errors of `requirePassword`
+ * @throws validation_error on `iban` or `holder`; the errors of `requirePassword`
  */
 export async function submitSetup(
   ctx: Context,
@@ -147,6 +148,11 @@ export async function submitSetup(
   if (iban === undefined) {
     throw validationError({
       iban: ['The iban field must be a valid IBAN of a country in the SEPA area.'],
+    })
+  }
+  if (!hasSepaLetters(wanted.holder)) {
+    throw validationError({
+      holder: ['The holder field must be in Latin letters, as your bank writes it in transfers.'],
     })
   }
   const [current] = await ctx.db<{ iban: Buffer; ibanLast4: string }[]>`

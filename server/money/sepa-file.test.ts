@@ -69,6 +69,8 @@ it('a file follows the schema of SEPA credit transfers, whatever the names and a
 it.each([
   ['Łukasz Żółć & Söhne', 'Lukasz Zolc + Sohne'],
   ['Æther “Cards” <b>', 'AEther .Cards. .b.'],
+  ['O’Neill Żaħra', "O'Neill Zahra"],
+  ['STRAẞE – ŊŦ', 'STRASSE - NT'],
   ['ポケモン', '....'],
   ['𠮷田 🃏', '.. .'],
   [' \n ', 'NOTPROVIDED'],

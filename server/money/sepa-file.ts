@@ -67,18 +67,29 @@ const MAX_NAME = 70
 /** Letters that have no decomposition into a base letter and an accent. */
 const BASE_LETTERS: Record<string, string> = {
   ...{ ß: 'ss', Æ: 'AE', æ: 'ae', Ø: 'O', ø: 'o', Œ: 'OE', œ: 'oe', Ł: 'L', ł: 'l' },
-  ...{ Đ: 'D', đ: 'd', Þ: 'Th', þ: 'th', Ð: 'D', ð: 'd', ı: 'i', '&': '+' },
+  ...{ Đ: 'D', đ: 'd', Þ: 'Th', þ: 'th', Ð: 'D', ð: 'd', ı: 'i', '&': '+', ẞ: 'SS' },
+  ...{ Ħ: 'H', ħ: 'h', Ŋ: 'N', ŋ: 'n', Ŧ: 'T', ŧ: 't' },
+  // Phones type these for an apostrophe and a hyphen.
+  ...{ '’': "'", '‘': "'", ʼ: "'", ʻ: "'", '‐': '-', '‑': '-', '–': '-', '—': '-' },
 }
+
+/** The text without accents, and with the base letters of those that have one. */
+const plainLetters = (text: string) =>
+  text
+    .replace(/./gu, (letter) => BASE_LETTERS[letter] ?? letter)
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+
+/** Whether the file has every letter of the name: with full stops in their place, the bank would find another name. */
+export const hasSepaLetters = (name: string): boolean =>
+  !/[\p{L}--[A-Za-z]]/v.test(plainLetters(name))
 
 /**
  * A name in the characters that every SEPA bank accepts: Latin letters, digits and some punctuation. None of them needs
  * an escape in XML. Every other character becomes a full stop.
  */
 export function sepaText(text: string): string {
-  const plain = text
-    .replace(/./gu, (letter) => BASE_LETTERS[letter] ?? letter)
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
+  const plain = plainLetters(text)
     .replace(/\s+/g, ' ')
     .replace(/[^A-Za-z0-9/?:().,'+ -]/gu, '.')
     .trim()
