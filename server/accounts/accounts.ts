@@ -175,6 +175,9 @@ export const listAccounts = (
     }
   })
 
+/** Slugs of a name that are tried in order. Those of names without Latin letters are all `shop`, with thousands of numbers. */
+const TRIED_IN_ORDER = 10
+
 type AccountRow = NewAccount & { createdAt: Date }
 
 async function insertAccount(db: Db, row: AccountRow): Promise<number> {
@@ -184,10 +187,25 @@ async function insertAccount(db: Db, row: AccountRow): Promise<number> {
   }
   const base = slugFor(row.shopName)
   for (let copy = 1; ; copy++) {
+    if (copy === TRIED_IN_ORDER + 1) copy = (await lastCopy(db, base)) + 1
     const slug = copy === 1 ? base : `${base}-${copy}`
     const [inserted] = await insertWithSlug(db, row, slug, db`on conflict (slug) do nothing`)
     if (inserted) return inserted.id
   }
+}
+
+/** The highest number that a slug has behind this base. The range is one of the unique index. */
+async function lastCopy(db: Db, base: string): Promise<number> {
+  const begin = `${base}-`
+  const [row] = await db<{ last: number }[]>`
+    select coalesce(max(substr(slug, ${begin.length + 1}::int)::int), ${TRIED_IN_ORDER}::int) as last
+    from accounts
+    where
+      slug >= ${begin}
+      and slug < ${`${base}.`}
+      and slug ~ ${`^${begin}[0-9]{1,6}$`}
+  `
+  return row!.last
 }
 
 const insertWithSlug = (

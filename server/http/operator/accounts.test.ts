@@ -87,6 +87,16 @@ describe('POST /operator/v1/accounts', () => {
     expect(await slugOf('カード屋')).toBe('shop')
   })
 
+  it('a name that ten slugs have gets the number after the highest one, so that thousands need not be tried', async () => {
+    const open = async (more: object = {}) =>
+      (await create(newAccount({ shop_name: 'Viridian', ...more }))).body.data
+    for (let i = 0; i < 10; i++) await open()
+    await open({ slug: 'viridian-900' })
+    await open({ slug: 'viridian-forest-1000' })
+    const [first, second] = [await open(), await open()]
+    expect([first.slug, second.slug]).toEqual(['viridian-901', 'viridian-902'])
+  })
+
   it.each<[string, object, string]>([
     ['a missing name', { shop_name: undefined }, 'shop_name'],
     ['an empty name', { shop_name: '' }, 'shop_name'],
