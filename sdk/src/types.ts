@@ -1698,7 +1698,7 @@ export interface OwnCardListingItem {
    */
   photo_urls?: string[] | null
   /**
-   * Your own name of the listing, such as a SKU: unique among your listings
+   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
    */
   reference?: string | null
 }
@@ -1847,7 +1847,7 @@ export interface OwnProductListingItem {
    */
   photo_urls?: string[] | null
   /**
-   * Your own name of the listing, such as a SKU: unique among your listings
+   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
    */
   reference?: string | null
 }

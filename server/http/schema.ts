@@ -28,6 +28,9 @@ export const FilledText = (options: TStringOptions = {}) => Text({ minLength: 1,
 /** Pattern of a text that is more than blanks. */
 export const NOT_BLANK = '\\S'
 
+/** Pattern of a text without blanks at its ends. An empty text has none either. */
+export const NO_OUTER_BLANKS = '^(\\S([\\s\\S]*\\S)?)?$'
+
 /** Text in a request that people will read, such as a reason that is e-mailed: not only blanks. */
 export const Words = (options: TStringOptions = {}) =>
   FilledText({ pattern: NOT_BLANK, ...options })

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
 import { refusalOfUrl } from '../outbound/public-address.ts'
-import { NOT_BLANK } from './schema.ts'
+import { NO_OUTER_BLANKS, NOT_BLANK } from './schema.ts'
 
 /**
  * Validates requests against their routes' schemas, which OpenAPI publishes as well. An impossible id in the path is 404;
@@ -172,8 +172,9 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
     case 'enum':
       return `The selected ${field} is not valid. Possible: ${(schema as unknown[]).join(', ')}.`
     case 'pattern':
-      return schema === NOT_BLANK
-        ? `The ${field} field must not be empty.`
+      if (schema === NOT_BLANK) return `The ${field} field must not be empty.`
+      return schema === NO_OUTER_BLANKS
+        ? `The ${field} field must not begin or end with a blank.`
         : `The ${field} field is not valid.`
     case 'minLength':
       return params.limit === 1

@@ -3,7 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { validationError } from '../errors.ts'
 import { applyChanges, type ListingChanges, MAX_PRICE_CENTS, MAX_QUANTITY } from './listing.ts'
 import { listingNotFound } from './listings.ts'
-import { lockReferences, referenceTaken } from './references.ts'
+import { lockReferences, referenceTaken, referenceWithBlanks } from './references.ts'
 import { type ItemOutcome, type LockedListing, lockTargets, type Target } from './targets.ts'
 
 /** Changes to a listing in a batch. Absent fields stay as they are. */
@@ -83,6 +83,9 @@ function applyBatched(
 ): ItemOutcome<LockedListing> {
   if (reference && (holders.get(reference) ?? listing.id) !== listing.id) {
     return { error: referenceTaken() }
+  }
+  if (reference && reference !== listing.reference && reference.trim() !== reference) {
+    return { error: referenceWithBlanks() }
   }
   const quantity = quantityDelta === undefined ? changes.quantity : listing.quantity + quantityDelta
   // A cancelled order can raise the stock above the maximum. Units can be taken from it then, but not added.

@@ -21,5 +21,9 @@ export async function lockReferences(
   return new Map(rows.map(({ reference, id }) => [reference, id]))
 }
 
+/** A reference that is set, not one that is stored: an earlier version accepted blanks at its ends. */
+export const referenceWithBlanks = () =>
+  validationError({ reference: ['The reference field must not begin or end with a blank.'] })
+
 export const referenceTaken = () =>
   validationError({ reference: ['Another of your listings has this reference.'] })

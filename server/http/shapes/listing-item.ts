@@ -1,8 +1,8 @@
-import Type, { type TProperties, type TSchema } from 'typebox'
+import Type, { type TProperties, type TSchema, type TStringOptions } from 'typebox'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
 import { MAX_QUANTITY } from '../../listings/listing.ts'
 import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
-import { component, FilledText, Nullable, OneOf, Text } from '../schema.ts'
+import { component, FilledText, NO_OUTER_BLANKS, Nullable, OneOf, Text } from '../schema.ts'
 import { listingLanguage } from './public-listing.ts'
 
 const MAX_PHOTOS = 10
@@ -127,15 +127,24 @@ export const ListingItem = component(
   ),
 )
 
+const OWN_NAME = 'Your own name of the listing, such as a SKU: unique among your listings'
+
+const ownName = (options: TStringOptions) =>
+  FilledText({ maxLength: 100, singleLine: true, ...options, examples: ['SHELF-4-118'] })
+
 /** A seller's own name of a listing, in a request. */
-export const reference = FilledText({
-  maxLength: 100,
-  singleLine: true,
-  description: 'Your own name of the listing, such as a SKU: unique among your listings',
-  examples: ['SHELF-4-118'],
+export const reference = ownName({ description: OWN_NAME })
+
+/**
+ * The reference of a new listing: imports remove the blanks of their file, and would list the same stock a second time. A
+ * stored reference of an earlier version may have them.
+ */
+export const newReference = ownName({
+  pattern: NO_OUTER_BLANKS,
+  description: `${OWN_NAME}, without blanks at its ends`,
 })
 
-const own = { reference: OrNull(reference) }
+const own = { reference: OrNull(newReference) }
 
 /** An item that can have a reference, for the seller's own software. */
 export const OwnListingItem = component(

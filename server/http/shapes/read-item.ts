@@ -15,7 +15,13 @@ import type { Listable } from '../../listings/listing.ts'
 import { refusalOfUrl } from '../../outbound/public-address.ts'
 import { messagesOf } from '../validate.ts'
 import type { RefusedItem } from './bulk-create.ts'
-import { cardFields, gradedFields, itemFields, productFields, reference } from './listing-item.ts'
+import {
+  cardFields,
+  gradedFields,
+  itemFields,
+  newReference,
+  productFields,
+} from './listing-item.ts'
 
 /** A valid item. */
 type Item = {
@@ -34,7 +40,7 @@ type Item = {
   reference?: string
 }
 
-const anyFields = { ...itemFields, reference: Type.Optional(reference) }
+const anyFields = { ...itemFields, reference: Type.Optional(newReference) }
 
 // Fields that don't apply are ignored and not validated: a product's condition, the grading of an ungraded card.
 const checks = {

@@ -325,6 +325,30 @@ describe('POST /tools/v1/listings', () => {
     expect(data.map(({ reference }: { reference: string }) => reference)).toEqual(['B', null, 'A'])
   })
 
+  it('a new reference has no blanks at its ends, which imports remove; a stored one still names its listing', async () => {
+    const seller = await app.seller()
+    const message = { reference: ['The reference field must not begin or end with a blank.'] }
+    const references = ['A ', ' A', ' ', 'A\u00a0', '\u3000A', 'A B']
+    const payload = { items: references.map((reference) => cardItem({ reference })) }
+    const created = await seller.post('/tools/v1/listings', { payload })
+    const expected = [...Array(5).fill(message), undefined]
+    expect(errorsOf(created.body.results)).toEqual(expected)
+    const checked = await seller.post('/tools/v1/listings/checks', { payload })
+    expect(errorsOf(checked.body.data)).toEqual(expected)
+    const [id] = await list(seller, cardItem())
+    expect(errorsOf(await change(seller, { id, reference: 'C ' }))).toEqual([message])
+    // An earlier version has stored it.
+    await app.ctx.db`update listings set reference = 'C ' where id = ${id!}`
+    const kept = await change(
+      seller,
+      { id, reference: 'C ', price: 3 },
+      { reference: 'C ', price: 4 },
+    )
+    expect(errorsOf(kept)).toEqual([undefined, undefined])
+    expect(await read(seller, id!)).toMatchObject({ reference: 'C ', price: 4 })
+    expect(await remove(seller, { reference: 'C ' })).toMatchObject({ deleted: 1 })
+  })
+
   it('the seller API ignores a reference, and names it in X-Ignored-Fields', async () => {
     const seller = await app.seller()
     const { headers } = await seller.post('/v1/listings', {
