@@ -45,7 +45,7 @@ export const sharesTransaction = ({ lines }: Pick<NewCheckout, 'lines'>): boolea
  * listings by id (locks.ts), so that checkouts don't deadlock and the last unit is sold once.
  *
  * @throws conflict if a line can't be sold or the buyer has seen another price, validation_error for a shipping option
- *   that the seller doesn't offer for the address and value
+ *   that the seller doesn't offer for the address and value, or an address for which no label could be bought
  */
 export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
   if (sharesTransaction(wanted)) return ctx.share(sellAll, wanted)
@@ -299,7 +299,22 @@ function sliceOf(seller: SellerOfSale, { shipping, address }: Cart, valueCents: 
     throw validationError({ [field]: [`The selected ${field} ${reason}.`] })
   }
   requireSeenPrice(`Shipping option ${option.code} of seller ${id}`, option, priceCents)
+  if (address && option.fulfilment === 'platform') requireLabelAddress(address)
   return { sliceKey: `slc_${randomBytes(16).toString('base64url')}`, seller, option }
+}
+
+/** Fields that every carrier needs. Some countries and carriers do without a house number or a postal code. */
+const ON_EVERY_LABEL = ['full_name', 'street', 'city'] as const
+
+/** No label could be bought for the order later, and nothing changes the address of an order. */
+function requireLabelAddress(address: Address): void {
+  const blank = ON_EVERY_LABEL.filter((field) => address[field].trim() === '')
+  if (blank.length === 0) return
+  const messages = blank.map((field): [string, string[]] => [
+    `address.${field}`,
+    [`The address.${field} field must not be empty: the order ships with a label.`],
+  ])
+  throw validationError(Object.fromEntries(messages))
 }
 
 /** Writes sales with everything that follows from them. */

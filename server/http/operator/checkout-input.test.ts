@@ -13,6 +13,7 @@ import {
   BUYER,
   buy,
   eventsOf,
+  LABEL,
   type Line,
   PARCEL,
   sendCart,
@@ -161,6 +162,30 @@ describe('invalid checkouts', () => {
       })
     })
     expect(sold).toBe(0)
+  })
+
+  it('an address with a blank name, street or city is a 422 if the order ships with a label', async () => {
+    const shop = await app.seller({ account: shipsBy(LABEL, PARCEL) })
+    const [own] = (await list(shop, cardItem({ quantity: 1 }))) as [number]
+    const blank = address({ full_name: ' ', street: '\u00a0', city: '\t' })
+    const refused = await sendCart(app, [[own, 1]], blank)
+    expect(refused.status).toBe(422)
+    expect(Object.keys(refused.body.error.fields)).toEqual([
+      'address.full_name',
+      'address.street',
+      'address.city',
+    ])
+    expect(await listed(shop, own)).toMatchObject({ quantity: 1 })
+    // The seller writes the envelope, and some places have no street.
+    const shipping = [{ account_id: shop.accountId, option: PARCEL.code }]
+    expect((await sendCart(app, [[own, 1]], { ...blank, shipping })).status).toBe(201)
+  })
+
+  it('an address without a house number or a postal code can ship with a label', async () => {
+    const shop = await app.seller({ account: shipsBy(LABEL) })
+    const [own] = (await list(shop, cardItem())) as [number]
+    const more = address({ house_number: ' ', zip: ' ' })
+    expect((await sendCart(app, [[own, 1]], more)).status).toBe(201)
   })
 
   it('a checkout reports all invalid fields at once', async () => {
