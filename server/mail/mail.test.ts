@@ -53,8 +53,12 @@ it('an e-mail has five attempts, with delays of 1 minute, 10 minutes, 1 hour and
   expect(minutes).toEqual([1, 10, 60, 360, Number.NaN])
 })
 
-it('a Message-ID is made of the row’s id, its timestamp and the sender’s domain', () => {
-  const from = { name: 'Card Shop', address: 'shop@cards.example' }
+it.each([
+  ['shop@cards.example', 'cards.example'],
+  ['shop@Cards.example', 'Cards.example'],
+  ['shop@müller.example', 'xn--mller-kva.example'],
+])('the Message-ID of %s is the row’s id, its timestamp and the domain %s', (address, domain) => {
+  const from = { name: 'Card Shop', address }
   const createdAt = new Date('2026-03-01T09:30:00.123Z')
-  expect(messageId({ id: 7, createdAt }, from)).toBe('<7.1772357400123@cards.example>')
+  expect(messageId({ id: 7, createdAt }, from)).toBe(`<7.1772357400123@${domain}>`)
 })

@@ -1,4 +1,4 @@
-import type { Mailbox } from '../text/mailbox.ts'
+import { type Mailbox, withAsciiDomain } from '../text/mailbox.ts'
 import { HOURS, MINUTES } from '../time/units.ts'
 
 /** A plain-text e-mail to one recipient. */
@@ -60,10 +60,13 @@ export const quote = (text: string) =>
 
 /**
  * The Message-ID is the same in every attempt, so that mail servers and mail programs recognize duplicates. Its
- * timestamp distinguishes databases that send from the same domain.
+ * timestamp distinguishes databases that send from the same domain. The mailer writes it as it is, and mail servers refuse
+ * other than ASCII characters in it.
  */
-export const messageId = ({ id, createdAt }: { id: number; createdAt: Date }, from: Mailbox) =>
-  `<${id}.${createdAt.getTime()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`
+export function messageId({ id, createdAt }: { id: number; createdAt: Date }, from: Mailbox) {
+  const address = withAsciiDomain(from.address)
+  return `<${id}.${createdAt.getTime()}@${address.slice(address.lastIndexOf('@') + 1)}>`
+}
 
 /**
  * A failed attempt. The message is stored with the e-mail for the operator. It contains no secret, but may quote the

@@ -1,3 +1,5 @@
+import { domainToASCII } from 'node:url'
+
 /** An e-mail address with its display name, which may be empty. */
 export type Mailbox = { name: string; address: string }
 
@@ -11,6 +13,17 @@ const ADDRESS = new RegExp(ADDRESS_PATTERN, 'u')
 
 /** Whether the text is exactly one e-mail address. */
 export const isAddress = (text: string) => ADDRESS.test(text) && text.isWellFormed()
+
+/** The longest name in DNS. */
+const MAX_DOMAIN = 253
+
+/** The address with the ASCII form (Punycode) of its domain. */
+export function withAsciiDomain(address: string): string {
+  const begin = address.lastIndexOf('@') + 1
+  const domain = address.slice(begin)
+  if (/^[\0-\x7f]*$/.test(domain) || domain.length > MAX_DOMAIN) return address
+  return address.slice(0, begin) + (domainToASCII(domain) || domain)
+}
 
 /** Parses `shop@cards.example` or `Card Shop <shop@cards.example>`; undefined for anything else. */
 export function mailbox(text: string): Mailbox | undefined {
