@@ -4,6 +4,7 @@ import { ApiError, rateLimited } from '../errors.ts'
 import { addressSubject } from '../limits/address.ts'
 import { countNetworks, type RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
+import { canonicalAddress } from '../text/mailbox.ts'
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
@@ -104,13 +105,9 @@ export async function limitEmailChanges<T>(
 
 /**
  * A hash of an e-mail address, which may be long and must not appear in a counter's name. It is the same for every
- * spelling that PostgreSQL's `lower` takes for one address: that converts each character on its own, and `İ` to `i`.
+ * spelling that signs in to one address.
  */
-const subjectOf = (email: string) =>
-  hash('sha256', Array.from(email.trim(), lowerCase).join(''), 'base64url')
-
-const lowerCase = (character: string) =>
-  String.fromCodePoint(character.toLowerCase().codePointAt(0)!)
+const subjectOf = (email: string) => hash('sha256', canonicalAddress(email.trim()), 'base64url')
 
 function tooMany(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {
   ctx.metrics.countRateLimited('authentication')

@@ -4,6 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { authenticationError, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
+import { canonicalAddress } from '../text/mailbox.ts'
 import { recordSignInEvent } from './audit.ts'
 import { confirmEmail, emailChangedEmail, passwordChangedEmail, resetEmail } from './emails.ts'
 import { createLink, findLink, type Purpose, useLink } from './links.ts'
@@ -237,13 +238,17 @@ const MAX_EMAIL = 254
 
 type Found = { id: number; email: string; passwordHash: string | null }
 
+/** Finds a member whose address has a Punycode domain also by the other form of it, which people type. */
 async function findByEmail(db: Db, email: string, lock = db``): Promise<Found | undefined> {
   // PostgreSQL can't store such a text, so no member has it. The query runs nevertheless, for the same time.
   const isStorable = email.length <= MAX_EMAIL && email.isWellFormed() && !email.includes('\0')
+  const typed = isStorable ? email : ''
   const [found] = await db<Found[]>`
     select id, email, password_hash as "passwordHash"
     from members
-    where lower(email) = lower(${isStorable ? email : ''})
+    where lower(email) in (lower(${typed}), lower(${canonicalAddress(typed)}))
+    order by lower(email) <> lower(${typed})
+    limit 1
     ${lock}
   `
   return found

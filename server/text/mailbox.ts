@@ -25,6 +25,16 @@ export function withAsciiDomain(address: string): string {
   return address.slice(0, begin) + (domainToASCII(domain) || domain)
 }
 
+/**
+ * One text for the spellings of an address that PostgreSQL's `lower` takes for one, which converts each character on its
+ * own and `İ` to `i`, and for both forms of its domain.
+ */
+export const canonicalAddress = (address: string): string =>
+  withAsciiDomain(Array.from(address, lowerCase).join(''))
+
+const lowerCase = (character: string) =>
+  String.fromCodePoint(character.toLowerCase().codePointAt(0)!)
+
 /** Parses `shop@cards.example` or `Card Shop <shop@cards.example>`; undefined for anything else. */
 export function mailbox(text: string): Mailbox | undefined {
   const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]*)>$/u.exec(text) ?? []

@@ -45,7 +45,7 @@ function EmailSection({ email }: { email: string }) {
           </Button>
         )}
       >
-        <TextField label="New e-mail address" name="email" type="email" autoComplete="email" />
+        <TextField label="New e-mail address" name="email" inputMode="email" autoComplete="email" />
         <TextField
           label="Your password"
           name="password"

@@ -256,9 +256,9 @@ describe.skipIf(!chromiumPath)(
         .waitFor()
     })
 
-    it('an invited person chooses a password, forgets it, and signs in with another', async () => {
+    it('an invited person, whose address needs no ASCII, chooses a password, forgets it, and signs in with another', async () => {
       const { accountId } = await app.seller()
-      const email = 'erika@celadon.example'
+      const email = 'érika@müller.example'
       await app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, {
         payload: { email },
       })

@@ -28,8 +28,9 @@ export const sendForm = (
 export const problem = (message: string | undefined) =>
   message !== undefined && html`<p class="problem" role="alert">${message}</p>`
 
+// Not of the type `email`: Chrome sends its domain in Punycode, and no browser accepts a local part that is not ASCII.
 export const emailField = (value: string | undefined) => html`<label for="email">E-mail</label>
-<input id="email" name="email" type="email" autocomplete="username" maxlength="254" required value="${value}">`
+<input id="email" name="email" inputmode="email" autocapitalize="none" spellcheck="false" autocomplete="username" maxlength="254" required value="${value}">`
 
 export const newPasswordField = ({
   min,

@@ -261,6 +261,30 @@ describe('the limits of sign-in', () => {
     expect(status).toBe(303)
   })
 
+  it('a member whose address has a Punycode domain signs in with both forms of it, which count for the same limit', async () => {
+    wait()
+    const { email, accountId } = await sellerWithPassword(app)
+    const [name] = email.split('@')
+    const stored = `${name}@xn--mller-kva.example`
+    const typed = `${name}@Müller.example`
+    await app.ctx.db`update members set email = ${stored} where account_id = ${accountId}`
+    const statuses = []
+    for (let i = 0; i < 11; i++) {
+      if (i % 5 === 0) time += 60_000
+      statuses.push((await signIn({ email: i % 2 ? stored : typed, password: 'x' })).status)
+    }
+    expect(statuses).toEqual([...Array(10).fill(401), 429])
+    wait()
+    const own = await signIn({ email: typed, password: PASSWORD })
+    expect((await me(cookieOf(own))).body.data.account.id).toBe(accountId)
+    // A member who has exactly the typed address is another person.
+    const other = await sellerWithPassword(app)
+    await app.ctx.db`update members set email = ${typed} where account_id = ${other.accountId}`
+    wait()
+    const theirs = await signIn({ email: typed, password: PASSWORD })
+    expect((await me(cookieOf(theirs))).body.data.account.id).toBe(other.accountId)
+  })
+
   it('successful sign-ins don’t count as failures', async () => {
     wait()
     const { email } = await sellerWithPassword(app)

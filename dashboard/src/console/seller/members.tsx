@@ -90,7 +90,7 @@ const InviteDialog = ({ accountId, onClose }: { accountId: number; onClose: () =
     >
       <TextField
         name="email"
-        type="email"
+        inputMode="email"
         label="E-mail"
         autoFocus
         isRequired
