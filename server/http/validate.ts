@@ -78,8 +78,11 @@ function compile(schema: object): ValidateFunction {
   return check
 }
 
-/** Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. */
-const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028\u2029]/
+/**
+ * Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. The embeddings, overrides and
+ * isolates of directions would reorder the text around a name; the marks that names in Hebrew or Arabic need are accepted.
+ */
+const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
 
 /** Parses ids: positive safe integers. Any other text is 404. */
 function pathChecker(properties: Record<string, Property>) {

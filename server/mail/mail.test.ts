@@ -6,6 +6,7 @@ describe('a subject', () => {
   it.each([
     ['Sold: Glurak\r\nBcc: all@shops.example', 'Sold: Glurak Bcc: all@shops.example'],
     ['\nSold\u2028today\0\t', 'Sold today'],
+    ['Sold to Misty\u202e, 12.50\u2066', 'Sold to Misty , 12.50'],
     ['リザードン　ex', 'リザードン　ex'],
     ['Ä'.repeat(200), 'Ä'.repeat(200)],
     ['🂡'.repeat(201), `${'🂡'.repeat(199)}…`],

@@ -41,10 +41,10 @@ const MAX_SUBJECT_CHARACTERS = 200
 
 /**
  * Makes a subject, or a name in a text, a single line. It comes from users, and a line break would start another header or
- * paragraph, so control characters and line separators become spaces.
+ * paragraph, so control characters and line separators become spaces, as do those that reverse the text behind them.
  */
 export function oneLine(text: string): string {
-  const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
+  const line = text.replace(/[\p{Cc}\u2028-\u202e\u2066-\u2069]+/gu, ' ').trim()
   const characters = [...line]
   return characters.length <= MAX_SUBJECT_CHARACTERS
     ? line

@@ -112,7 +112,7 @@ describe('e-mail about orders', () => {
   })
 
   it('the name of a buyer stays on one line of the e-mails to both sides', async () => {
-    const buyer = { ...BUYER, name: 'Misty\r\n\r\nPay again:\u2028evil.example' }
+    const buyer = { ...BUYER, name: 'Misty\r\n\r\nPay again:\u2028evil.example\u202e' }
     const [card] = await list(seller, cardItem())
     const payload = { buyer, lines: [{ listing_id: card, quantity: 1 }] }
     const emails = await emailsOf(() => market.operator.post('/operator/v1/checkouts', { payload }))

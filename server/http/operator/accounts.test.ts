@@ -104,6 +104,8 @@ describe('POST /operator/v1/accounts', () => {
     ['a name with NUL in it', { shop_name: 'a\0b' }, 'shop_name'],
     ['a name of blanks', { shop_name: ' \u3000' }, 'shop_name'],
     ['a name of two lines', { shop_name: 'Kanto Cards\n\nPay again: evil.example' }, 'shop_name'],
+    ['a name that reverses the text behind it', { shop_name: 'Kanto\u202e' }, 'shop_name'],
+    ['a name that ends an isolation', { shop_name: 'Kanto\u2069' }, 'shop_name'],
     ['a name with a lone surrogate', { shop_name: 'a\ud800' }, 'shop_name'],
     ['an invalid e-mail address', { email: 'nobody' }, 'email'],
     ['an e-mail address with a name', { email: 'Ash<ash@mail.example>' }, 'email'],

@@ -322,6 +322,14 @@ describe('a card’s page', () => {
     }
   })
 
+  it('a stored name of a shop cannot reverse its tier and rating', async () => {
+    const card = 'swsh9tg-TG2'
+    const seller = await app.seller({ account: { shopName: 'Unova\u202e' } })
+    await list(seller, cardItem({ card }))
+    const { text } = await open(`/cards/${card}`)
+    expect(text).toContain('<bdi>Unova\u202e</bdi></a> <span class="tier">')
+  })
+
   it('search engines get the same prices as the API, as schema.org data', async () => {
     const { text } = await open(CARD)
     const data = JSON.parse(/ld\+json">(.*?)<\/script>/.exec(text)![1]!)

@@ -66,11 +66,11 @@ const photos = ({ photos }: MarketOffer, { publicUrl }: Config): Html | false =>
       html`<a href="${photoUrl(publicUrl, name)}"><img src="${thumbnailUrl(publicUrl, name)}" alt="Photo ${i + 1}" width="40" height="56" loading="lazy"></a> `,
   )}</p>`
 
-/** The seller of an offer, as a link to its shop. */
+/** The seller of an offer, as a link to its shop. Without the isolation, a stored name could reverse its tier and rating. */
 export const sellerCell =
   (root: string) =>
   ({ seller }: MarketOffer): Html =>
-    html`<a href="${root}/shops/${encodeURIComponent(seller.slug)}">${seller.shopName}</a> <span class="tier">${seller.sellerTier}</span>${ratingOf(seller)}`
+    html`<a href="${root}/shops/${encodeURIComponent(seller.slug)}"><bdi>${seller.shopName}</bdi></a> <span class="tier">${seller.sellerTier}</span>${ratingOf(seller)}`
 
 export const ratingOf = ({ rating, reviews }: MarketOffer['seller']): Html | undefined =>
   reviews > 0
