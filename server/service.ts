@@ -11,6 +11,7 @@ import { migrate } from './database/migrate.ts'
 import { sharedTransactions } from './database/shared-transactions.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
+import { warnOfLocale } from './database/warn-of-locale.ts'
 import { type EventWatch, watchEvents } from './events/follow.ts'
 import type { FileStore } from './files/file-store.ts'
 import { openFileStore } from './files/open.ts'
@@ -79,6 +80,7 @@ export async function openService(
   const sql = connect(databaseUrl, { circuit, max })
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl, (migrations) => log.info({ migrations }, 'updating the database'))
+  await warnOfLocale({ db: sql, log })
 
   const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())

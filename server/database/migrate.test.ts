@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
 import { databaseAtVersion } from '../test/database.ts'
 import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
@@ -56,4 +57,16 @@ it('photos of listings that were removed before the update get the time of their
     { at: new Date('2026-12-01T12:00:00Z') },
     { at: null },
   ])
+})
+
+it('a start warns once about a database whose locale converts the case of ASCII letters only, and works', async () => {
+  const locale = "encoding 'UTF8' locale_provider libc lc_collate 'C' lc_ctype 'C'"
+  const databaseUrl = await databaseAtVersion(0, `${locale} template template0`)
+  const warningsOf = ({ logged }: TestApp) =>
+    logged.filter(({ message }) => String(message).startsWith('the locale of the database'))
+  const app = await startTestApp({ databaseUrl })
+  expect(warningsOf(app)).toEqual([expect.objectContaining({ level: 'warn' })])
+  const seller = await app.seller()
+  expect((await seller.get('/v1/me')).status).toBe(200)
+  expect(warningsOf(await startTestApp())).toEqual([])
 })

@@ -56,9 +56,13 @@ export async function testDatabase(
   return { db, begin, url }
 }
 
-/** A new database with the schema of an earlier version. */
-export async function databaseAtVersion(version: number): Promise<string> {
-  const url = await newDatabase(connectAlone(inject('databaseServer')))
+/**
+ * A new database with the schema of an earlier version.
+ *
+ * @param options of `create database`
+ */
+export async function databaseAtVersion(version: number, options = ''): Promise<string> {
+  const url = await newDatabase(connectAlone(inject('databaseServer')), options)
   const db = connect(url, { max: 1 })
   await createMigrationsTable(db)
   for (const [i, file] of (await migrationFiles()).slice(0, version).entries()) {
