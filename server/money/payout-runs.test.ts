@@ -188,6 +188,40 @@ describe('a payout run', () => {
     expect(again.reference).not.toBe(reference)
   })
 
+  it('a payout is found by each reference in a file for the bank, also after its next transfer', async () => {
+    const seller = await openShop(app)
+    await received(seller, 10)
+    await received(seller, 20)
+    const find = async (filters: string) =>
+      (await app.operator.get(`/operator/v1/payouts?${filters}`)).body
+    const { text } = await fileOf(await run())
+    const found: number[] = []
+    for (const [, reference] of text.matchAll(/<EndToEndId>(\w+)</g)) {
+      const { data, meta } = await find(`reference=${reference}`)
+      expect(data).toMatchObject([{ reference, state: 'sent' }])
+      expect(meta.total).toBe(1)
+      found.push(data[0].id)
+    }
+    const [{ id, reference }, earlier] = await payoutsOf(seller)
+    expect(found).toEqual(expect.arrayContaining([id, earlier.id]))
+
+    await app.operator.post(`/operator/v1/payouts/${id}/failed`, { payload: { reason: 'Closed' } })
+    await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+      payload: { payout_verified: true },
+    })
+    const [due] = await payoutsOf(seller)
+    for (const each of [reference, due.reference]) {
+      expect((await find(`reference=${each}`)).data).toEqual([due])
+    }
+    await run()
+    const [sent] = await payoutsOf(seller)
+    expect((await find(`reference=${reference}&state=sent`)).data).toEqual([sent])
+    for (const other of ['state=due', 'state=held', 'state=paid', 'account_id=999999']) {
+      expect(await find(`reference=${reference}&${other}`)).toMatchObject({ meta: { total: 0 } })
+    }
+    expect((await find('reference=CS0')).meta.total).toBe(0)
+  })
+
   it('a refund after a payout is deducted from the next one', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 10)

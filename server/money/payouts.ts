@@ -107,18 +107,23 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
 const STORED_STATES = PAYOUT_STATES.filter((state) => state !== 'held')
 type StoredState = (typeof STORED_STATES)[number]
 
-export type PayoutFilters = { accountId?: number | undefined; state?: PayoutState | undefined }
+export type PayoutFilters = {
+  accountId?: number | undefined
+  state?: PayoutState | undefined
+  /** The payout's own, or that of a former transfer. */
+  reference?: string | undefined
+}
 
 /** One page of payouts, newest first, and the total. */
 export const listPayouts = (
   ctx: Context,
-  { accountId, state }: PayoutFilters,
+  { accountId, state, reference }: PayoutFilters,
   page: Page,
 ): Promise<{ rows: Payout[]; total: number }> => {
   const place = (db: Db, states: readonly StoredState[], skipped: number) =>
     placeOfPage(db, 'payouts', accountId ?? ALL_SELLERS, states, skipped)
   const isOwn = (db: Db) => (accountId === undefined ? db`true` : db`p.account_id = ${accountId}`)
-  if (state === undefined) {
+  if (state === undefined && reference === undefined) {
     return ctx.begin(async (db) => {
       const found = await db<{ total: number; id: number | null }[]>`
         select total, id
@@ -138,23 +143,35 @@ export const listPayouts = (
       return { rows: await readPayouts({ ...ctx, db }, ids), total: found[0]!.total }
     }, 'snapshot')
   }
-  const isStored = state !== 'due' && state !== 'held'
+  const isDue = state === 'due' || state === 'held'
   return readNewestPage(
     ctx,
     page,
     (db) => db`
       select p.id
       from payouts p
-      ${isStored ? db`` : heldBecause(db, ctx)}
+      ${isDue ? heldBecause(db, ctx) : db``}
       where
         ${isOwn(db)}
-        and p.state = ${isStored ? state : 'due'}
+        ${
+          reference === undefined
+            ? db``
+            : db`
+                and p.id = coalesce(
+                  (select id from payouts where reference = ${reference}),
+                  (select payout_id from payout_transfers where reference = ${reference})
+                )
+              `
+        }
+        ${state === undefined ? db`` : db`and p.state = ${isDue ? 'due' : state}`}
         ${state === 'due' ? db`and held.reason is null` : db``}
         ${state === 'held' ? db`and held.reason is not null` : db``}
     `,
     (db, ids) => readPayouts({ ...ctx, db }, ids),
-    // Runs take the payouts that are due, so there are few to count.
-    isStored ? (db) => db`select total from ${place(db, [state], 0)}` : undefined,
+    // Runs take the payouts that are due, so there are few to count; a reference has one at most.
+    state === undefined || isDue || reference !== undefined
+      ? undefined
+      : (db) => db`select total from ${place(db, [state], 0)}`,
   )
 }
 

@@ -196,6 +196,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const payouts = '/operator/v1/payouts'
   const [due] = await ok(operator.get(`${payouts}?account_id=${seller.accountId}`))
   await ok(operator.get(`${payouts}/${due.id}`))
+  await ok(operator.get(`${payouts}?reference=${due.reference}`))
   const { id: run } = await ok(operator.post('/operator/v1/payout-runs'))
   await ok(operator.post('/operator/v1/payout-runs', { headers: once }))
   await ok(operator.get('/operator/v1/payout-runs?per_page=1'))

@@ -22,7 +22,7 @@ export default function Search({ onClose }: { onClose: () => void }) {
   const entries = pages.map(({ title, icon, path }) => ({ label: title, icon, href: path }))
   return (
     <Palette
-      label="Page, shop, e-mail, order or slice key"
+      label="Page, shop, e-mail, order, slice key or reference"
       text={text}
       onChange={setText}
       groups={[
@@ -47,6 +47,10 @@ const byText: Finder = { filter: 'q', valueFor: (text) => text }
 const FINDERS: Record<string, Finder> = {
   '/orders': byText,
   '/sellers': byText,
+  '/payouts': {
+    filter: 'reference',
+    valueFor: (text) => (/^CS[\dA-F]{18}$/i.test(text) ? text.toUpperCase() : undefined),
+  },
   '/audit': {
     filter: 'record',
     valueFor: (text) =>

@@ -343,7 +343,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
   })
 
-  it('a filter by number takes digits alone, and the palette finds the audit log of an order by its number', async () => {
+  it('a filter by number takes digits alone, and the palette finds the audit log of an order by its number and a payout by its reference', async () => {
     const page = await app.open('/console/deliveries')
     await signIn(page, 'support')
     const seller = page.getByLabel('Seller’s number')
@@ -359,6 +359,12 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await search.fill('48')
     await page.getByRole('menuitem', { name: 'Audit log: order:48' }).click()
     await page.waitForURL('**/console/audit?record=order%3A48')
+
+    await page.keyboard.press('Control+k')
+    await search.fill('cs0123456789abcdef01')
+    await page.getByRole('menuitem', { name: 'Payouts: CS0123456789ABCDEF01' }).click()
+    await page.waitForURL('**/console/payouts?reference=CS0123456789ABCDEF01')
+    await page.getByText('No payouts match these filters').waitFor()
   })
 
   it('the page of a slice shows the buyer’s telephone number and both sides of a dispute, and a click beside its dialog keeps the input', async () => {

@@ -12,7 +12,7 @@ import {
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
-import { Data, FilledText, Id, OneOf, Paginated, PathId, Words } from '../schema.ts'
+import { Data, FilledText, Id, OneOf, Paginated, PathId, SearchText, Words } from '../schema.ts'
 import {
   exampleOperatorPayout,
   OperatorPayoutSchema,
@@ -46,6 +46,11 @@ export const payoutRoutes =
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
             state: Type.Optional(OneOf(PAYOUT_STATES)),
+            reference: Type.Optional(
+              SearchText({
+                description: 'The payout’s reference, or that of one of its former transfers',
+              }),
+            ),
             ...pageParameters,
           }),
           response: { 200: Paginated(OperatorPayoutSchema, 'A page of payouts') },
@@ -58,6 +63,7 @@ export const payoutRoutes =
         const filters = {
           accountId: integerIn(query.account_id),
           state: request.query.state,
+          reference: request.query.reference,
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/payouts`,

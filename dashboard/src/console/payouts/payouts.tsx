@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { Select } from '../../ui/fields.tsx'
-import { Filters, useFilters } from '../../ui/filters.tsx'
+import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
 import { formatMoney } from '../../ui/format.ts'
 import { Menu } from '../../ui/menu.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -54,6 +54,7 @@ export function Payouts() {
   const { filters, setFilters, isFiltered, clearFilters } = useFilters({
     state: '',
     account_id: '',
+    reference: '',
     page: '',
   })
   const [asked, setAsked] = useState<Asked>()
@@ -72,6 +73,11 @@ export function Payouts() {
         <AccountFilter
           value={filters.account_id}
           onChange={(account_id) => setFilters({ account_id }, { replace: true })}
+        />
+        <SearchFilter
+          label="Reference"
+          value={filters.reference}
+          onChange={(reference) => setFilters({ reference }, { replace: true })}
         />
       </Filters>
       <RecordList
