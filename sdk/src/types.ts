@@ -1069,7 +1069,7 @@ export interface ListSetsQuery {
    */
   series?: string
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1113,7 +1113,7 @@ export interface ListCardsQuery {
    */
   rarity?: string
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1149,7 +1149,7 @@ export interface ListProductsQuery {
    */
   category?: string
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1178,7 +1178,7 @@ export interface ListListingsQuery {
    */
   product?: string
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1218,7 +1218,7 @@ export interface ListOrdersQuery {
    */
   since?: string | Date
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2247,7 +2247,7 @@ export interface ListOwnListingsQuery {
    */
   reference?: string
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2294,7 +2294,7 @@ export interface ListOwnOrdersQuery {
    */
   updated_since?: string | Date
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2313,7 +2313,7 @@ export interface GetPackingQuery {
    */
   document?: 'all' | 'pick_list' | 'slips'
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2345,7 +2345,7 @@ export interface CancelOwnOrderBody {
 export interface ListOwnReviewsQuery {
   stars?: number
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2373,7 +2373,7 @@ export interface ListOwnDisputesQuery {
   state?: 'open' | 'answered' | 'resolved'
   order_id?: number
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2419,7 +2419,7 @@ export interface Change {
 export interface ListPayoutsQuery {
   state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2514,7 +2514,7 @@ export interface ListOwnDeliveriesQuery {
    */
   to?: string | Date
   /**
-   * Page number, from 1. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
    */
   page?: number
   /**

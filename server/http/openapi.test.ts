@@ -112,6 +112,15 @@ describe('the seller API’s description', () => {
     }
   })
 
+  it('every operation with pages says in which order to read them while records leave the list', async () => {
+    for (const api of ['seller', 'tools', 'operator']) {
+      for (const [name, { parameters = [] }] of operations(await committed(api))) {
+        const page = parameters.find((parameter: Document) => parameter.name === 'page')
+        if (page) expect(page.description, name).toContain('from the last page to the first')
+      }
+    }
+  })
+
   it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')

@@ -15,7 +15,8 @@ export const pageParameters = {
       minimum: 1,
       maximum: MAX_PAGE,
       default: 1,
-      description: 'Page number, from 1. A page after the last one is empty.',
+      description:
+        'Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.',
     }),
   ),
   per_page: Type.Optional(
