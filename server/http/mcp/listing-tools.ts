@@ -34,14 +34,17 @@ const shortly = <Field extends TSchema>(field: Field, description: string) =>
 const listTool = tool({
   name: 'list_listings',
   title: 'List own listings',
-  description: 'Lists the shop’s own listings, newest first, in stock or not.',
+  description: 'Lists own listings, newest first, in stock or not.',
   scope: 'listings:read',
   input: {
     status: Type.Optional(OneOf(LISTING_STATUSES, { description: 'Default all' })),
     card: Type.Optional(Text({ maxLength: 100, description: 'Only of this card' })),
     product: Type.Optional(Text({ maxLength: 150, description: 'Only of this product' })),
     updated_since: Type.Optional(
-      Text({ description: 'Only changed at or after this ISO 8601 time, UTC without an offset' }),
+      Text({
+        description:
+          'Changed since this ISO 8601 time, UTC without an offset; the last page has the latest',
+      }),
     ),
     ...pageInput,
   },

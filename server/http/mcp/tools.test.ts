@@ -519,7 +519,7 @@ describe('the size of results', () => {
     expect(text).not.toMatch(/storable|singleLine|"\$ref"|x-items|"maximum":\d{10}|patternProp/)
   })
 
-  it('the descriptions of the tools say what an amount includes, that buy_label does not ship, and that times without an offset are UTC', async () => {
+  it('the descriptions of the tools say what an amount includes, that buy_label does not ship, that times without an offset are UTC, and where the latest change of a listing is', async () => {
     const { body } = await send(app, '/mcp/seller', 'tools/list', {}, { token })
     const listed = new Map<string, Body>(body.result.tools.map((each: Body) => [each.name, each]))
     for (const [name, sentence] of [
@@ -535,6 +535,7 @@ describe('the size of results', () => {
       listed.get('list_listings').inputSchema.properties.updated_since,
     ]
     for (const { description } of times) expect(description).toContain('UTC without an offset')
+    expect(times[1].description).toContain('the last page has the latest')
   })
 
   it('a result that would be larger than 64 KB shrinks, and says how to go on or that it was cut', async () => {
