@@ -89,7 +89,7 @@ export function webhookCommands(program: Command): void {
     .addOption(new Option('--event <event>', 'only this event').choices(EVENTS))
     .option('--endpoint <id>', 'only to this endpoint', count)
     .option('--from <time>', 'only events at or after this time')
-    .option('--to <time>', 'only events at or before this time')
+    .option('--to <time>', 'only events at or before this time; a date means its first second')
     .option(
       '--limit <n>',
       'number of rows, at most 10,000; for older ones use --to with the last TIME plus 10 seconds (some rows appear again)',
