@@ -32,6 +32,9 @@ export function detailsOf(item: CatalogItem, all: CatalogItem[]): string {
 /** The seller's search. Both are empty for everything. */
 export type Search = { q: string; status: string }
 
+/** Whether more listings may match a search by text than it finds: it finds the newest 10,000. */
+export const isCut = ({ q }: Search, total: number | undefined) => q !== '' && total === 10_000
+
 export const useListings = ({ q, status }: Search, page: string) =>
   useQuery({
     queryKey: ['listings', { q, status, page }],

@@ -10,7 +10,14 @@ import { formatNumber, plural } from '../ui/format.ts'
 import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
-import { bulkEdit, countListings, type Search, UnknownOutcomeError, untilWritten } from './api.ts'
+import {
+  bulkEdit,
+  countListings,
+  isCut,
+  type Search,
+  UnknownOutcomeError,
+  untilWritten,
+} from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
 type Target = Pick<BulkEditBody, 'ids' | 'search' | 'before'>
@@ -86,7 +93,7 @@ export function BulkBar({
           <strong>{plural(count, 'listing')} selected</strong>
           {!all && total !== undefined && total > selected.size && (
             <Button size="small" look="quiet" {...selectAll}>
-              Select all {formatNumber(total)} that match
+              Select {isCut(search, total) ? 'the newest' : 'all'} {formatNumber(total)} that match
             </Button>
           )}
           {ACTIONS.map((action) => (

@@ -14,7 +14,7 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Table, useSelection } from '../ui/table.tsx'
-import { type Begun, changeListing, type Listing, nameOf, useListings } from './api.ts'
+import { type Begun, changeListing, isCut, type Listing, nameOf, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
 import { InlineInput, InlineStatus } from './inline.tsx'
@@ -38,6 +38,7 @@ export function ListingsList() {
   })
   const { q, status, page } = filters
   const query = useListings({ q, status }, page)
+  const total = query.data?.meta.total
   const selection = useSelection(query.data?.data.map(({ id }) => id) ?? [])
   const clearSelection = () => selection.onChange(new Set())
   const { opened, open, close } = useOpened()
@@ -199,14 +200,14 @@ export function ListingsList() {
         key={`${status} ${q}`}
         selected={selection.keys}
         search={{ q, status }}
-        total={query.isPlaceholderData ? undefined : query.data?.meta.total}
+        total={query.isPlaceholderData ? undefined : total}
         onDone={() => {
           clearSelection()
           return refresh()
         }}
         onClear={clearSelection}
       />
-      <LoadedPage query={query} noun="listings">
+      <LoadedPage query={query} noun={isCut({ q, status }, total) ? 'newest listings' : 'listings'}>
         {({ data }) =>
           data.length === 0 ? (
             <NoListings isFiltered={isFiltered} />
