@@ -19,15 +19,15 @@ const HEADERS = {
   },
   'X-RateLimit-Limit': {
     description: `Requests of this kind (read or write) that the key may send per minute. ${IF_COUNTED}`,
-    schema: { type: 'integer' },
+    schema: { type: 'integer', format: 'int64' },
   },
   'X-RateLimit-Remaining': {
     description: `Number of requests left in this window. ${IF_COUNTED}`,
-    schema: { type: 'integer' },
+    schema: { type: 'integer', format: 'int64' },
   },
   'X-RateLimit-Reset': {
     description: `Unix time in seconds at which the window ends. ${IF_COUNTED}`,
-    schema: { type: 'integer' },
+    schema: { type: 'integer', format: 'int64' },
   },
   'WWW-Authenticate': {
     description: 'The scheme of the credentials: `Bearer`.',
@@ -35,7 +35,7 @@ const HEADERS = {
   },
   'Retry-After': {
     description: 'Whole seconds to wait, at least 1.',
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int64', minimum: 1 },
   },
 } as const
 

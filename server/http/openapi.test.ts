@@ -2,10 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { runInNewContext } from 'node:vm'
 import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
+import Type from 'typebox'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { mismatchesOf } from '../test/described-responses.ts'
 import { guardSellerRoutes } from './authenticate.ts'
+import { describeRoutes } from './openapi.ts'
+import { toolsApi } from './tools/description.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -18,6 +21,8 @@ type Document = any
 const committed = async (name: string): Promise<Document> =>
   JSON.parse(await readFile(new URL(`../../openapi/${name}.json`, import.meta.url), 'utf8'))
 
+const FILES = ['seller', 'tools', 'operator']
+
 const operations = (document: Document): [name: string, operation: Document][] =>
   Object.entries(document.paths as Record<string, object>).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): [string, Document] => [
@@ -25,6 +30,13 @@ const operations = (document: Document): [name: string, operation: Document][] =
       operation,
     ]),
   )
+
+/** Every object in a document, with its place. */
+function* objectsIn(value: Document, place = ''): Generator<[place: string, object: Document]> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield [place, value]
+  for (const [key, inner] of Object.entries(value)) yield* objectsIn(inner, `${place}/${key}`)
+}
 
 describe('the seller API’s description', () => {
   it('the seller API’s description has exactly the API’s operations, as version 1.0.0 in OpenAPI 3.1', async () => {
@@ -57,7 +69,7 @@ describe('the seller API’s description', () => {
 
   it('all descriptions pass an independent linter', async () => {
     const config = await createConfig({ extends: ['recommended-strict'] })
-    for (const name of ['seller', 'tools', 'operator']) {
+    for (const name of FILES) {
       const ref = new URL(`../../openapi/${name}.json`, import.meta.url).pathname
       const problems = await lint({ ref, config })
       expect(problems.map(({ ruleId, message }) => `${ruleId}: ${message}`)).toEqual([])
@@ -86,7 +98,7 @@ describe('the seller API’s description', () => {
   })
 
   it('every operation documents 404, and 413, 415 and 422 where a body can cause them', async () => {
-    for (const api of ['seller', 'tools', 'operator']) {
+    for (const api of FILES) {
       for (const [name, { operationId, responses }] of operations(await committed(api))) {
         const statuses = Object.keys(responses)
         expect(statuses, name).toContain('404')
@@ -119,6 +131,37 @@ describe('the seller API’s description', () => {
         if (page) expect(page.description, name).toContain('from the last page to the first')
       }
     }
+  })
+
+  it('every number has the format int64 or double, because clients would read 32 bits without one', async () => {
+    for (const file of FILES) {
+      for (const [place, { type, format }] of objectsIn(await committed(file))) {
+        const types = [type].flat()
+        if (types.includes('integer')) expect(format, place).toBe('int64')
+        else if (types.includes('number')) expect(format, place).toBe('double')
+      }
+    }
+  })
+
+  it('a property that has the name of a keyword is described like any other', async () => {
+    const service = Fastify()
+    describeRoutes(service, { ...toolsApi('https://cards.example'), prefix: '' })
+    const record = Type.Object({
+      type: Type.Integer(),
+      default: Type.Number(),
+      examples: Type.Integer(),
+      format: Type.Object({ enum: Type.Integer() }),
+    })
+    service.get('/record', { schema: { response: { 200: record } } }, () => ({}))
+    service.get('/openapi.json', { schema: { hide: true } }, service.describe)
+    const { paths } = (await service.inject('/openapi.json')).json()
+    const { content } = paths['/record'].get.responses[200]
+    expect(content['application/json'].schema.properties).toMatchObject({
+      type: { format: 'int64' },
+      default: { format: 'double' },
+      examples: { format: 'int64' },
+      format: { properties: { enum: { format: 'int64' } } },
+    })
   })
 
   it('no response has the placeholder description', async () => {

@@ -8,7 +8,7 @@ export const sellerApi = (publicUrl: string): ApiDescription => ({
 
 **Keys.** Send an API key as \`Authorization: Bearer svc_live_…\`. Each operation states the scope that it needs; \`GET /me\` needs none.
 
-**Money** is in decimal euros: \`4.5\` is four euros fifty. **Times** are ISO 8601 in UTC with whole seconds. **Lists** have \`data\`, \`links\` and \`meta\`, except for those that are not paginated; the links repeat all parameters of the request.
+**Money** is in decimal euros: \`4.5\` is four euros fifty. Amounts have at most two decimals: a program that counts in cents rounds 100 times the amount to a whole number. **Times** are ISO 8601 in UTC with whole seconds. **Lists** have \`data\`, \`links\` and \`meta\`, except for those that are not paginated; the links repeat all parameters of the request.
 
 **Rate limits** apply per key and minute of real time, separately for reads (GET, HEAD) and writes. Every response to a valid key has \`X-RateLimit-Limit\`, \`-Remaining\` and \`-Reset\`, except for an unknown path or method or malformed percent-encoding, which are not counted; 429 adds \`Retry-After\`.
 

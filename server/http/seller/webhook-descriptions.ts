@@ -81,7 +81,7 @@ const headers = (event: WebhookEvent): OpenAPIV3_1.ParameterObject[] => [
   }),
   header('X-Service-Timestamp', {
     description: 'Unix time in seconds of this attempt. Refuse requests older than 300 seconds.',
-    schema: { type: 'integer' },
+    schema: { type: 'integer', format: 'int64' },
     example: 1772357401,
   }),
   header('X-Service-Event', {
@@ -92,7 +92,7 @@ const headers = (event: WebhookEvent): OpenAPIV3_1.ParameterObject[] => [
   header('X-Service-Delivery', {
     description:
       'Equals `delivery_id` in the body. If you have processed this id before, just respond with 2XX.',
-    schema: { type: 'integer' },
+    schema: { type: 'integer', format: 'int64' },
     example: exampleId(event),
   }),
 ]
