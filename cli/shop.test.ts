@@ -80,7 +80,7 @@ describe('the shop', () => {
       seller: {
         Account: 'whoami',
         Card: 'cards search charizard',
-        Set: 'sets',
+        CardSet: 'sets',
         SealedProduct: 'products',
         Order: 'orders list',
         WebhookEndpoint: 'webhooks list',

@@ -1,9 +1,6 @@
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
 import type { OpenAPIV3_1 } from 'openapi-types'
 
-/** Names of the API that would shadow types of the language, or that two APIs use for different records. */
-const RENAMED: Record<string, string> = { Set: 'CardSet', Error: 'ErrorBody' }
-
 /** Records that a response contains without giving them a name, by operation. */
 const NAMED: Record<string, string> = {
   buyLabel: 'Label',
@@ -30,7 +27,7 @@ export async function sdkTypes(descriptions: OpenAPIV3_1.Document[]): Promise<st
       definitions[name] = schema
     }
   }
-  const text = await compile(withOurNames({ definitions }) as JSONSchema, 'Unused', {
+  const text = await compile(withDefinitions({ definitions }) as JSONSchema, 'Unused', {
     additionalProperties: false,
     bannerComment: BANNER,
     unreachableDefinitions: true,
@@ -96,22 +93,14 @@ function unnamedRecord({ responses }: OpenAPIV3_1.OperationObject): JSONSchema {
   return (data.type === 'array' ? data.items : data) as JSONSchema
 }
 
-/** References to definitions with our names, and without examples, which the types don't show. */
-function withOurNames(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withOurNames)
+/** References to definitions, and no examples, which the types don't show. */
+function withDefinitions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withDefinitions)
   if (typeof value !== 'object' || value === null) return value
-  const renamed = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+  const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
     if (key === 'examples' || key === 'default') return []
-    if (key === '$ref') {
-      const name = String(inner).split('/').at(-1)!
-      return [['$ref', `#/definitions/${RENAMED[name] ?? name}`]]
-    }
-    if (key !== 'definitions') return [[key, withOurNames(inner)]]
-    const named = Object.entries(inner as object).map(([name, schema]) => [
-      RENAMED[name] ?? name,
-      withOurNames(schema),
-    ])
-    return [[key, Object.fromEntries(named)]]
+    if (key === '$ref') return [[key, `#/definitions/${String(inner).split('/').at(-1)}`]]
+    return [[key, withDefinitions(inner)]]
   })
-  return Object.fromEntries(renamed)
+  return Object.fromEntries(entries)
 }

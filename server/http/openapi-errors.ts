@@ -1,5 +1,6 @@
 import type { ErrorType } from '../errors.ts'
 import { type HeaderName, headerRefs, LIMIT_HEADERS } from './openapi-headers.ts'
+import { ErrorBody, publishedRef } from './schema.ts'
 
 /** The error responses, as the published descriptions explain them. */
 
@@ -116,7 +117,8 @@ const errorExample = (type: ErrorType, { message, fields }: ErrorText = ERRORS[t
   return { error: { type, message, ...(fields ? { fields } : {}) } }
 }
 
-const ERROR_SCHEMA = { $ref: '#/components/schemas/Error' }
+/** The schema of every error response. */
+export const ERROR_SCHEMA = publishedRef(ErrorBody)
 
 /** Errors of a request that is refused before its fields are read. */
 const UNREAD = new Set<ErrorType>([

@@ -164,6 +164,14 @@ describe('the seller API’s description', () => {
     })
   })
 
+  it('no schema has the name of a type that generated clients import', async () => {
+    const taken = ['Any', 'Date', 'Error', 'File', 'List', 'Map', 'Object', 'Optional', 'Set']
+    for (const file of FILES) {
+      const names = Object.keys((await committed(file)).components.schemas)
+      expect(names.filter((name) => taken.includes(name))).toEqual([])
+    }
+  })
+
   it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')

@@ -9,7 +9,7 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { ERROR_TYPES, type ErrorType } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { sendJson } from './json.ts'
-import { type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
+import { ERROR_SCHEMA, type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
 import { headerRefs, LIMIT_HEADERS, usedHeaders } from './openapi-headers.ts'
 import { components } from './schema.ts'
 
@@ -287,7 +287,7 @@ function asPublished(value: unknown, isMap = false): unknown {
 /** The named schemas that this API refers to, directly or indirectly. */
 function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1.SchemaObject> {
   const all = document.components?.schemas ?? {}
-  const used = new Set(['Error'])
+  const used = new Set<string>()
   const follow = (part: unknown) => {
     for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (name === undefined || used.has(name)) continue
@@ -295,7 +295,7 @@ function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1
       follow(all[name])
     }
   }
-  follow([document.paths, document.webhooks])
+  follow([document.paths, document.webhooks, ERROR_SCHEMA])
   const names = Object.keys(all)
     .filter((name) => used.has(name))
     .sort()

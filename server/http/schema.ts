@@ -152,6 +152,6 @@ export const ErrorObject = Type.Object({
 
 /** The error envelope (§7). */
 export const ErrorBody = component(
-  'Error',
+  'ErrorBody',
   Type.Object({ error: ErrorObject }, { description: 'The body of every error response.' }),
 )

@@ -148,7 +148,7 @@ function schemaAt({ at, operation }: Located, status: number): string {
   }
   // These errors occur before routing. All operations share them, and docs/errors.md describes them.
   if (![400, 405, 417, 431].includes(status)) throw new Error(`${at} does not describe ${status}`)
-  return '#/components/schemas/Error'
+  return '#/components/schemas/ErrorBody'
 }
 
 /**

@@ -26,7 +26,7 @@ export const setFields = {
 }
 
 export const SetSchema = component(
-  'Set',
+  'CardSet',
   Type.Object(setFields, { description: 'A set of cards in one language.' }),
 )
 
