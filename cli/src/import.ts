@@ -276,11 +276,11 @@ function failureOf(
   {
     errors,
     candidates = [],
-  }: { errors?: Messages | CheckedItem['errors']; candidates?: unknown[] },
+  }: { errors?: Messages | CheckedItem['errors']; candidates?: { id: string }[] },
 ): Failure[] {
   const messages = messagesOf(errors)
   if (messages.length === 0) return []
-  const ids = candidates.map((candidate) => (candidate as { id: string }).id)
+  const ids = candidates.map(({ id }) => id)
   const hint = ids.length > 0 ? [`Candidates: ${ids.join(', ')}.`] : []
   return [[row, [...messages, ...hint]]]
 }

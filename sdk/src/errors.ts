@@ -1,3 +1,5 @@
+import type { CardCandidate, SetCandidate } from './types.ts'
+
 /** Details of a failed request. No error contains the API key. */
 type Details = {
   type?: string | undefined
@@ -46,8 +48,8 @@ export class ConflictError extends CardstallError {
 /** 409: several records share the friendly identifier. */
 export class AmbiguousIdentifierError extends ConflictError {
   override name = 'AmbiguousIdentifierError'
-  /** The records that the identifier may mean. */
-  get candidates(): Record<string, unknown>[] {
+  /** The cards or sets that the identifier may mean. */
+  get candidates(): (CardCandidate | SetCandidate)[] {
     const candidates = this.fields?.candidates
     return Array.isArray(candidates) ? candidates : []
   }

@@ -1,6 +1,10 @@
 // Generated from openapi/seller.json and openapi/tools.json by "npm run generate". Don't edit it.
 
 /**
+ * The card or sealed product of a listing.
+ */
+export type Listable = ListableCard | ListableProduct
+/**
  * A new listing for a card or a sealed product. An optional field that is null counts as absent.
  */
 export type ListingItem = CardListingItem | ProductListingItem
@@ -8,6 +12,7 @@ export type ListingItem = CardListingItem | ProductListingItem
  * A new listing for a card or a sealed product. An optional field that is null counts as absent.
  */
 export type OwnListingItem = OwnCardListingItem | OwnProductListingItem
+export type Change = ListingFeedChange | OrderFeedChange
 
 /**
  * The account of the key in use, and the key itself.
@@ -112,19 +117,23 @@ export interface ListingFailed {
     [k: string]: string[]
   }
   /**
-   * Cards that share the friendly id. Only if there are several
+   * Cards that share the friendly id, at most 25. Only if there are several
    */
-  candidates?: {
-    id: string
-    name: string
-    number: string
-    /**
-     * Name of the set
-     */
-    set: string
-    language: string
-    region: string
-  }[]
+  candidates?: CardCandidate[]
+}
+/**
+ * A card that an ambiguous friendly id may mean.
+ */
+export interface CardCandidate {
+  id: string
+  name: string
+  number: string
+  /**
+   * Name of the set
+   */
+  set: string
+  language: string
+  region: string
 }
 /**
  * A card. Its language is that of its set.
@@ -394,9 +403,58 @@ export interface ErrorBody {
      * Messages by field name if `type` is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
      */
     fields?: {
+      /**
+       * At most 25 cards, or at most 25 sets
+       */
+      candidates?: (CardCandidate | SetCandidate)[]
       [k: string]: unknown
     }
   }
+}
+/**
+ * A set that an ambiguous shortcut may mean.
+ */
+export interface SetCandidate {
+  id: string
+  shortcut: string
+  name: string
+  /**
+   * Name of the series
+   */
+  series: string
+  language: string
+  region: string
+}
+/**
+ * The card of a listing.
+ */
+export interface ListableCard {
+  type: 'card'
+  /**
+   * Canonical id of the card
+   */
+  id: string
+  /**
+   * null if the set has no shortcut
+   */
+  friendly_id: string | null
+  name: string
+  number: string
+  /**
+   * The set’s shortcut
+   */
+  set: string | null
+}
+/**
+ * The sealed product of a listing.
+ */
+export interface ListableProduct {
+  type: 'product'
+  /**
+   * Slug of the sealed product
+   */
+  id: string
+  name: string
 }
 /**
  * A listing as its seller sees it.
@@ -476,33 +534,7 @@ export interface Listing {
   /**
    * The card or sealed product on sale
    */
-  listable:
-    | {
-        type: 'card'
-        /**
-         * Canonical id of the card
-         */
-        id: string
-        /**
-         * null if the set has no shortcut
-         */
-        friendly_id: string | null
-        name: string
-        number: string
-        /**
-         * The set’s shortcut
-         */
-        set: string | null
-      }
-    | {
-        type: 'product'
-        /**
-         * Slug of the sealed product
-         */
-        id: string
-        name: string
-      }
-    | null
+  listable: Listable | null
   created_at: string
   /**
    * Time of the last change to the listing or its photos
@@ -1330,9 +1362,9 @@ export interface CheckedItem {
     [k: string]: string[]
   }
   /**
-   * Cards that share the friendly id. Only if there are several
+   * Cards that share the friendly id, at most 25. Only if there are several
    */
-  candidates?: unknown[]
+  candidates?: CardCandidate[]
   item?: CatalogItem
 }
 /**
@@ -1498,6 +1530,10 @@ export interface LabelResult {
      * Messages by field name if `type` is validation_error, `candidates` if it is ambiguous_identifier. Absent otherwise.
      */
     fields?: {
+      /**
+       * At most 25 cards, or at most 25 sets
+       */
+      candidates?: (CardCandidate | SetCandidate)[]
       [k: string]: unknown
     }
   } | null
@@ -1610,97 +1646,19 @@ export interface ListingDeletionsResult {
   failed: number
 }
 /**
- * A listing, by its `id` or its `reference`.
+ * A change of one of your listings.
  */
-export interface ListingTarget {
+export interface ListingFeedChange {
+  kind: 'listing'
   /**
-   * The listing’s id
+   * Id of the listing
    */
-  id?: number
+  id: number
+  change: 'created' | 'updated' | 'deleted'
   /**
-   * Your own name of the listing, such as a SKU: unique among your listings
+   * The listing as it is now; null if it has been deleted
    */
-  reference?: string
-}
-/**
- * A new listing for a card.
- */
-export interface OwnCardListingItem {
-  /**
-   * Canonical or friendly id of a card. Send either `card` or `product`
-   */
-  card: string
-  product?: null
-  /**
-   * Language code of the card or product on sale
-   */
-  language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR'
-  /**
-   * Price per unit in decimal euros. More than two decimals are rounded, half a cent up
-   */
-  price: number
-  quantity: number
-  /**
-   * Required for cards; ignored for products
-   */
-  condition: 'M' | 'NM' | 'LP' | 'MP' | 'HP' | 'DMG' | 'G'
-  /**
-   * For cards. `standard` by default
-   */
-  printing?:
-    | 'standard'
-    | 'reverse_holo'
-    | 'holo'
-    | 'first_edition'
-    | 'shadowless'
-    | 'full_art'
-    | 'alternate_art'
-    | 'promo'
-    | null
-  /**
-   * Language code of the set. Selects one card if the friendly id means several; ignored otherwise. The listing’s language is in `language`.
-   */
-  language_hint?: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
-  /**
-   * Required if the condition is G
-   */
-  grading_company?:
-    'PSA' | 'BGS' | 'CGC' | 'SGC' | 'TAG' | 'GRAAD' | 'ACE' | 'PCA' | 'OVERIG' | null
-  /**
-   * Required if the condition is G
-   */
-  grading_grade?:
-    | '10.0'
-    | '9.5'
-    | '9.0'
-    | '8.5'
-    | '8.0'
-    | '7.5'
-    | '7.0'
-    | '6.5'
-    | '6.0'
-    | '5.5'
-    | '5.0'
-    | '4.5'
-    | '4.0'
-    | '3.5'
-    | '3.0'
-    | '2.5'
-    | '2.0'
-    | '1.5'
-    | '1.0'
-    | null
-  description?: string | null
-  /**
-   * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
-   *
-   * @maxItems 10
-   */
-  photo_urls?: string[] | null
-  /**
-   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
-   */
-  reference?: string | null
+  record: OwnListing | null
 }
 /**
  * A listing with the fields that only its seller’s software needs.
@@ -1780,33 +1738,7 @@ export interface OwnListing {
   /**
    * The card or sealed product on sale
    */
-  listable:
-    | {
-        type: 'card'
-        /**
-         * Canonical id of the card
-         */
-        id: string
-        /**
-         * null if the set has no shortcut
-         */
-        friendly_id: string | null
-        name: string
-        number: string
-        /**
-         * The set’s shortcut
-         */
-        set: string | null
-      }
-    | {
-        type: 'product'
-        /**
-         * Slug of the sealed product
-         */
-        id: string
-        name: string
-      }
-    | null
+  listable: Listable | null
   created_at: string
   /**
    * Time of the last change to the listing or its photos
@@ -1822,34 +1754,32 @@ export interface OwnListing {
   photos_failed: number
 }
 /**
- * A new listing for a sealed product.
+ * A listing, by its `id` or its `reference`.
  */
-export interface OwnProductListingItem {
+export interface ListingTarget {
   /**
-   * Slug of a sealed product. Send either `product` or `card`
+   * The listing’s id
    */
-  product: string
-  card?: null
+  id?: number
   /**
-   * Language code of the card or product on sale
+   * Your own name of the listing, such as a SKU: unique among your listings
    */
-  language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR'
+  reference?: string
+}
+/**
+ * A change of one of your order rows.
+ */
+export interface OrderFeedChange {
+  kind: 'order'
   /**
-   * Price per unit in decimal euros. More than two decimals are rounded, half a cent up
+   * Id of the order row
    */
-  price: number
-  quantity: number
-  description?: string | null
+  id: number
+  change: 'created' | 'updated' | 'deleted'
   /**
-   * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
-   *
-   * @maxItems 10
+   * The order row as it is now; null if it has been deleted
    */
-  photo_urls?: string[] | null
-  /**
-   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
-   */
-  reference?: string | null
+  record: OwnOrder | null
 }
 /**
  * An order row, with its cancellation and the time of its last change.
@@ -1951,6 +1881,116 @@ export interface OwnOrder {
    * Last change of the row, its tracking included
    */
   updated_at: string
+}
+/**
+ * A new listing for a card.
+ */
+export interface OwnCardListingItem {
+  /**
+   * Canonical or friendly id of a card. Send either `card` or `product`
+   */
+  card: string
+  product?: null
+  /**
+   * Language code of the card or product on sale
+   */
+  language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR'
+  /**
+   * Price per unit in decimal euros. More than two decimals are rounded, half a cent up
+   */
+  price: number
+  quantity: number
+  /**
+   * Required for cards; ignored for products
+   */
+  condition: 'M' | 'NM' | 'LP' | 'MP' | 'HP' | 'DMG' | 'G'
+  /**
+   * For cards. `standard` by default
+   */
+  printing?:
+    | 'standard'
+    | 'reverse_holo'
+    | 'holo'
+    | 'first_edition'
+    | 'shadowless'
+    | 'full_art'
+    | 'alternate_art'
+    | 'promo'
+    | null
+  /**
+   * Language code of the set. Selects one card if the friendly id means several; ignored otherwise. The listing’s language is in `language`.
+   */
+  language_hint?: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
+  /**
+   * Required if the condition is G
+   */
+  grading_company?:
+    'PSA' | 'BGS' | 'CGC' | 'SGC' | 'TAG' | 'GRAAD' | 'ACE' | 'PCA' | 'OVERIG' | null
+  /**
+   * Required if the condition is G
+   */
+  grading_grade?:
+    | '10.0'
+    | '9.5'
+    | '9.0'
+    | '8.5'
+    | '8.0'
+    | '7.5'
+    | '7.0'
+    | '6.5'
+    | '6.0'
+    | '5.5'
+    | '5.0'
+    | '4.5'
+    | '4.0'
+    | '3.5'
+    | '3.0'
+    | '2.5'
+    | '2.0'
+    | '1.5'
+    | '1.0'
+    | null
+  description?: string | null
+  /**
+   * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
+   *
+   * @maxItems 10
+   */
+  photo_urls?: string[] | null
+  /**
+   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
+   */
+  reference?: string | null
+}
+/**
+ * A new listing for a sealed product.
+ */
+export interface OwnProductListingItem {
+  /**
+   * Slug of a sealed product. Send either `product` or `card`
+   */
+  product: string
+  card?: null
+  /**
+   * Language code of the card or product on sale
+   */
+  language: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR'
+  /**
+   * Price per unit in decimal euros. More than two decimals are rounded, half a cent up
+   */
+  price: number
+  quantity: number
+  description?: string | null
+  /**
+   * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
+   *
+   * @maxItems 10
+   */
+  photo_urls?: string[] | null
+  /**
+   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
+   */
+  reference?: string | null
 }
 /**
  * A shipping option of your shop.
@@ -2403,18 +2443,6 @@ export interface ListChangesQuery {
    * Seconds to wait for changes if there are none
    */
   wait?: number
-}
-export interface Change {
-  kind: 'listing' | 'order'
-  /**
-   * Id of the listing or order row
-   */
-  id: number
-  change: 'created' | 'updated' | 'deleted'
-  /**
-   * The record as it is now; null if it has been deleted
-   */
-  record: OwnListing | OwnOrder | null
 }
 export interface ListPayoutsQuery {
   state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'

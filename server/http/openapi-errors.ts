@@ -4,8 +4,57 @@ import { ErrorBody, publishedRef } from './schema.ts'
 
 /** The error responses, as the published descriptions explain them. */
 
-type ErrorText = { description: string; message: string; fields?: object }
+type ErrorExample = { message: string; fields?: object }
+type ErrorText = ErrorExample & {
+  description: string
+  /** Named examples, if the error has several forms. */
+  examples?: Record<string, ErrorExample>
+}
 export type ErrorTexts = Partial<Record<ErrorType, ErrorText>>
+
+/** Candidates of a friendly id: the editions of a set share its shortcut. */
+export const exampleCardCandidates = [
+  {
+    id: 'swsh9-18',
+    name: 'Charizard VSTAR',
+    number: '18',
+    set: 'Brilliant Stars',
+    language: 'EN',
+    region: 'int',
+  },
+  {
+    id: 'swsh9-de-18',
+    name: 'Glurak VSTAR',
+    number: '18',
+    set: 'Strahlende Sterne',
+    language: 'DE',
+    region: 'int',
+  },
+]
+
+const AMBIGUOUS_SET: ErrorExample = {
+  message: 'The shortcut "brs" means 2 sets. Use a canonical id.',
+  fields: {
+    candidates: [
+      {
+        id: 'swsh9',
+        shortcut: 'brs',
+        name: 'Brilliant Stars',
+        series: 'Sword & Shield',
+        language: 'EN',
+        region: 'int',
+      },
+      {
+        id: 'swsh9tg',
+        shortcut: 'brs',
+        name: 'Brilliant Stars Trainer Gallery',
+        series: 'Sword & Shield',
+        language: 'EN',
+        region: 'int',
+      },
+    ],
+  },
+}
 
 /** Description and example of each error. */
 const ERRORS: Record<ErrorType, ErrorText> = {
@@ -41,27 +90,15 @@ const ERRORS: Record<ErrorType, ErrorText> = {
   },
   ambiguous_identifier: {
     description:
-      'Several records share the friendly identifier; `fields.candidates` lists them. A canonical id always resolves.',
-    message: 'The shortcut "brs" means 2 sets. Use a canonical id.',
-    fields: {
-      candidates: [
-        {
-          id: 'swsh9',
-          shortcut: 'brs',
-          name: 'Brilliant Stars',
-          series: 'Sword & Shield',
-          language: 'EN',
-          region: 'int',
-        },
-        {
-          id: 'swsh9tg',
-          shortcut: 'brs',
-          name: 'Brilliant Stars Trainer Gallery',
-          series: 'Sword & Shield',
-          language: 'EN',
-          region: 'int',
-        },
-      ],
+      'Several records share the friendly identifier; `fields.candidates` lists at most 25 of them. A canonical id always resolves.',
+    ...AMBIGUOUS_SET,
+    examples: {
+      set: AMBIGUOUS_SET,
+      card: {
+        message:
+          'The identifier "brs_18" means 2 cards. Narrow it with language, or use a canonical id.',
+        fields: { candidates: exampleCardCandidates },
+      },
     },
   },
   cursor_expired: {
@@ -113,9 +150,22 @@ const ERRORS: Record<ErrorType, ErrorText> = {
   },
 }
 
-const errorExample = (type: ErrorType, { message, fields }: ErrorText = ERRORS[type]) => {
+const errorExample = (type: ErrorType, { message, fields }: ErrorExample = ERRORS[type]) => {
   return { error: { type, message, ...(fields ? { fields } : {}) } }
 }
+
+/** One example, or several with their names. */
+const errorExamples = (type: ErrorType, { examples, ...only }: ErrorText) =>
+  examples
+    ? {
+        examples: Object.fromEntries(
+          Object.entries(examples).map(([name, example]) => [
+            name,
+            { value: errorExample(type, example) },
+          ]),
+        ),
+      }
+    : { example: errorExample(type, only) }
 
 /** The schema of every error response. */
 export const ERROR_SCHEMA = publishedRef(ErrorBody)
@@ -141,7 +191,7 @@ export function errorResponse(
   return {
     description: text.description,
     headers: headerRefs(names),
-    content: { 'application/json': { schema: ERROR_SCHEMA, example: errorExample(type, text) } },
+    content: { 'application/json': { schema: ERROR_SCHEMA, ...errorExamples(type, text) } },
   }
 }
 

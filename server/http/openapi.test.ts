@@ -172,6 +172,34 @@ describe('the seller API’s description', () => {
     }
   })
 
+  it('alternatives that differ in the value of a field are discriminated by it', async () => {
+    for (const file of FILES) {
+      const document = await committed(file)
+      const resolved = ({ $ref, ...schema }: Document) =>
+        $ref ? document.components.schemas[$ref.split('/').at(-1)] : schema
+      for (const [place, { oneOf, anyOf, discriminator }] of objectsIn(document)) {
+        const records = (oneOf ?? anyOf ?? [])
+          .map(resolved)
+          .filter(({ properties }: Document) => properties)
+        if (records.length < 2) continue
+        const differing = (records[0].required ?? []).filter((field: string) => {
+          const values = records.map(({ properties }: Document) => properties[field]?.enum)
+          const all = values.flat()
+          return values.every(Boolean) && new Set(all).size === all.length
+        })
+        if (differing.length > 0) expect(differing, place).toContain(discriminator?.propertyName)
+      }
+    }
+  })
+
+  it('every list has a schema for its entries', async () => {
+    for (const file of FILES) {
+      for (const [place, { items }] of objectsIn(await committed(file))) {
+        expect(items, place).not.toEqual({})
+      }
+    }
+  })
+
   it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')

@@ -64,6 +64,28 @@ export const Nullable = <S extends TSchema>(schema: S, options: object = {}) => 
   })
 }
 
+/**
+ * One of several named records.
+ *
+ * @param propertyName the field that tells them apart
+ * @param records by the value of this field
+ */
+export const Discriminated = <T>(
+  propertyName: string,
+  records: Record<string, TSchema>,
+  options: object = {},
+) =>
+  Type.Unsafe<T>({
+    oneOf: Object.values(records),
+    discriminator: {
+      propertyName,
+      mapping: Object.fromEntries(
+        Object.entries(records).map(([value, record]) => [value, publishedRef(record).$ref]),
+      ),
+    },
+    ...options,
+  })
+
 /** A time in a response: ISO 8601 in UTC with whole seconds, ending in `Z`. */
 export const Timestamp = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-03-01T09:30:00Z'], ...options })
@@ -134,13 +156,51 @@ export const NotModified = Type.Null({
   description: 'The data still matches the `ETag` in `If-None-Match`. No body.',
 })
 
+/** A set that a shortcut may mean (§4.3). */
+const SetCandidate = component(
+  'SetCandidate',
+  Type.Object(
+    {
+      id: Type.String(),
+      shortcut: Type.String(),
+      name: Type.String(),
+      series: Type.String({ description: 'Name of the series' }),
+      language: Type.String(),
+      region: Type.String(),
+    },
+    { description: 'A set that an ambiguous shortcut may mean.' },
+  ),
+)
+
+/** A card that a friendly id may mean (§7). */
+export const CardCandidate = component(
+  'CardCandidate',
+  Type.Object(
+    {
+      id: Type.String(),
+      name: Type.String(),
+      number: Type.String(),
+      set: Type.String({ description: 'Name of the set' }),
+      language: Type.String(),
+      region: Type.String(),
+    },
+    { description: 'A card that an ambiguous friendly id may mean.' },
+  ),
+)
+
 /** `error` of the envelope (§7). */
 export const ErrorObject = Type.Object({
   type: Type.String({ description: 'Kind of the error, for programs' }),
   message: Type.String({ description: 'Explanation of the error, for people' }),
   fields: Type.Optional(
     Type.Object(
-      {},
+      {
+        candidates: Type.Optional(
+          Type.Array(Type.Unsafe<object>({ anyOf: [CardCandidate, SetCandidate] }), {
+            description: 'At most 25 cards, or at most 25 sets',
+          }),
+        ),
+      },
       {
         additionalProperties: true,
         description:

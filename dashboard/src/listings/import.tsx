@@ -352,7 +352,7 @@ async function checkAll(
       item,
       warnings,
       reasons: messagesOf(merged),
-      candidates: (checked.candidates ?? []) as Candidate[],
+      candidates: checked.candidates ?? [],
       name: checked.item && `${checked.item.name}, ${checked.item.details}`,
     }
   }

@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox'
+import type { CardCandidate as Candidate } from '../../catalog/identifiers.ts'
 import { eurosFromCents } from '../../cents.ts'
 import { ApiError, type FieldMessages } from '../../errors.ts'
 import type { CreatedId, NewListing } from '../../listings/create-listings.ts'
-import { Currency, component, OneOf, publishedRef } from '../schema.ts'
+import { CardCandidate, Currency, component, Discriminated, OneOf } from '../schema.ts'
 import { ListingItem, OwnListingItem } from './listing-item.ts'
 
 /** Items of one bulk create (§4.9). */
@@ -66,14 +67,12 @@ const CreatedListing = Type.Object({
   status: OneOf(['active'] as const),
 })
 
-const CardCandidate = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  number: Type.String(),
-  set: Type.String({ description: 'Name of the set' }),
-  language: Type.String(),
-  region: Type.String(),
-})
+/** The field of a refused item whose card is ambiguous. */
+export const candidates = Type.Optional(
+  Type.Array(CardCandidate, {
+    description: 'Cards that share the friendly id, at most 25. Only if there are several',
+  }),
+)
 
 const index = Type.Integer({ description: 'Position of the item in the request, from 0' })
 
@@ -94,11 +93,7 @@ const FailedResult = component(
       errors: Type.Record(Type.String(), Type.Array(Type.String()), {
         description: 'Messages by field name',
       }),
-      candidates: Type.Optional(
-        Type.Array(CardCandidate, {
-          description: 'Cards that share the friendly id. Only if there are several',
-        }),
-      ),
+      candidates,
     },
     { description: 'The item was not listed.' },
   ),
@@ -109,15 +104,9 @@ export const BulkResultSchema = component(
   Type.Object(
     {
       results: Type.Array(
-        Type.Unsafe<Static<typeof CreatedResult> | Static<typeof FailedResult>>({
-          oneOf: [CreatedResult, FailedResult],
-          discriminator: {
-            propertyName: 'status',
-            mapping: {
-              created: publishedRef(CreatedResult).$ref,
-              failed: publishedRef(FailedResult).$ref,
-            },
-          },
+        Discriminated<Static<typeof CreatedResult> | Static<typeof FailedResult>>('status', {
+          created: CreatedResult,
+          failed: FailedResult,
         }),
         { description: 'One result per item, in the order of the request' },
       ),
@@ -135,7 +124,7 @@ export const BulkResultSchema = component(
 )
 
 /** An item that fails validation: messages by field, and candidates for an ambiguous card. */
-export type RefusedItem = { errors: FieldMessages; candidates?: unknown }
+export type RefusedItem = { errors: FieldMessages; candidates?: Candidate[] }
 
 export const isAccepted = (item: NewListing | RefusedItem): item is NewListing =>
   !('errors' in item)

@@ -1,7 +1,12 @@
 import Type, { type Static } from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { component } from '../schema.ts'
-import { bulkCreateOf, exampleOwnItems, isAccepted } from './bulk-create.ts'
+import {
+  bulkCreateOf,
+  candidates,
+  exampleOwnItems,
+  isAccepted,
+} from './bulk-create.ts'
 import { CatalogItem, itemOf } from './catalog-item.ts'
 import { OwnListingItem } from './listing-item.ts'
 import { readItem } from './read-item.ts'
@@ -20,11 +25,7 @@ export const CheckedItem = component(
           description: 'Messages by field name. Only if the item would fail',
         }),
       ),
-      candidates: Type.Optional(
-        Type.Array(Type.Unknown(), {
-          description: 'Cards that share the friendly id. Only if there are several',
-        }),
-      ),
+      candidates,
       item: Type.Optional(CatalogItem),
     },
     { description: 'The outcome that a bulk create would have for an item.' },
@@ -37,7 +38,5 @@ export type CheckedItemRecord = Static<typeof CheckedItem>
 export const checkItems = (catalog: Catalog, items: unknown[]): CheckedItemRecord[] =>
   items.map((given) => {
     const item = readItem(catalog, given)
-    if (isAccepted(item)) return { item: itemOf(catalog, item)! }
-    const { errors, candidates } = item
-    return { errors, ...(candidates ? { candidates: candidates as unknown[] } : {}) }
+    return isAccepted(item) ? { item: itemOf(catalog, item)! } : item
   })

@@ -11,7 +11,15 @@ import {
 } from '../../webhooks/delivery.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageParameters } from '../paginate.ts'
-import { component, DateTimeText, Id, Nullable, OneOf, Timestamp } from '../schema.ts'
+import {
+  component,
+  DateTimeText,
+  Discriminated,
+  Id,
+  Nullable,
+  OneOf,
+  Timestamp,
+} from '../schema.ts'
 import { EVENT_SCHEMAS } from './event.ts'
 
 const AttemptSchema = Type.Object({
@@ -46,8 +54,7 @@ export const DeliverySchema = component(
       }),
       next_attempt_at: Nullable(Timestamp(), { description: 'null if no attempt is scheduled' }),
       created_at: Timestamp({ description: 'Time of the event' }),
-      payload: Type.Unsafe<object>({
-        anyOf: Object.values(EVENT_SCHEMAS),
+      payload: Discriminated<object>('event', EVENT_SCHEMAS, {
         description: 'The body that is sent',
       }),
     },

@@ -5,7 +5,7 @@ import { type FieldMessages, validationError } from '../../errors.ts'
 import type { BatchedChange } from '../../listings/change-listings.ts'
 import { MAX_QUANTITY } from '../../listings/listing.ts'
 import type { ItemOutcome, LockedListing, Target } from '../../listings/targets.ts'
-import { Currency, component, Id, Nullable, OneOf, publishedRef } from '../schema.ts'
+import { Currency, component, Discriminated, Id, Nullable, OneOf } from '../schema.ts'
 import { messagesOf } from '../validate.ts'
 import { ListingPatch } from './listing.ts'
 import { reference } from './listing-item.ts'
@@ -121,19 +121,9 @@ const DeletedItem = component(
 type Failed = Static<typeof FailedItem>
 
 const resultsOf = <S>(success: TUnsafe<S>, status: string) =>
-  Type.Array(
-    Type.Unsafe<S | Failed>({
-      oneOf: [success, FailedItem],
-      discriminator: {
-        propertyName: 'status',
-        mapping: {
-          [status]: publishedRef(success).$ref,
-          failed: publishedRef(FailedItem).$ref,
-        },
-      },
-    }),
-    { description: 'One result per item, in the order of the request' },
-  )
+  Type.Array(Discriminated<S | Failed>('status', { [status]: success, failed: FailedItem }), {
+    description: 'One result per item, in the order of the request',
+  })
 
 export const ChangeResultSchema = component(
   'ListingChangesResult',

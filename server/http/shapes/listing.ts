@@ -5,31 +5,52 @@ import { type Listing, MAX_QUANTITY } from '../../listings/listing.ts'
 import type { Seller } from '../../listings/offers.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { bytesAsText } from '../latin1.ts'
-import { component, Nullable, OneOf, Timestamp } from '../schema.ts'
+import { component, Discriminated, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { description, price } from './listing-item.ts'
 import { type Addresses, offerJson, publicFields, sellerJson } from './public-listing.ts'
 
-const CardListable = Type.Object({
-  type: OneOf(['card'] as const),
-  id: Type.String({ description: 'Canonical id of the card' }),
-  friendly_id: Nullable(Type.String(), { description: 'null if the set has no shortcut' }),
-  name: Type.String(),
-  number: Type.String(),
-  set: Nullable(Type.String(), { description: 'The set’s shortcut' }),
-})
+const ListableCard = component(
+  'ListableCard',
+  Type.Object(
+    {
+      type: OneOf(['card'] as const),
+      id: Type.String({ description: 'Canonical id of the card' }),
+      friendly_id: Nullable(Type.String(), { description: 'null if the set has no shortcut' }),
+      name: Type.String(),
+      number: Type.String(),
+      set: Nullable(Type.String(), { description: 'The set’s shortcut' }),
+    },
+    { description: 'The card of a listing.' },
+  ),
+)
 
-const ProductListable = Type.Object({
-  type: OneOf(['product'] as const),
-  id: Type.String({ description: 'Slug of the sealed product' }),
-  name: Type.String(),
-})
+const ListableProduct = component(
+  'ListableProduct',
+  Type.Object(
+    {
+      type: OneOf(['product'] as const),
+      id: Type.String({ description: 'Slug of the sealed product' }),
+      name: Type.String(),
+    },
+    { description: 'The sealed product of a listing.' },
+  ),
+)
+
+const ListableSchema = component(
+  'Listable',
+  Discriminated<object>(
+    'type',
+    { card: ListableCard, product: ListableProduct },
+    { description: 'The card or sealed product of a listing.' },
+  ),
+)
 
 export const listingFields = {
   ...publicFields,
   status: OneOf(LISTING_STATUSES),
   quantity: Type.Integer({ description: 'Whole stock: reserved units are not subtracted' }),
   listable: Type.Unsafe<object | null>({
-    anyOf: [CardListable, ProductListable, { type: 'null' }],
+    anyOf: [ListableSchema, { type: 'null' }],
     description: 'The card or sealed product on sale',
   }),
   created_at: Timestamp(),

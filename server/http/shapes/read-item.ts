@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { findHintedCard, findProduct } from '../../catalog/identifiers.ts'
+import { type CardCandidate, findHintedCard, findProduct } from '../../catalog/identifiers.ts'
 import { centsFromEuros } from '../../cents.ts'
 import {
   type Condition,
@@ -117,7 +117,7 @@ function findListable(catalog: Catalog, item: Item): Listable | RefusedItem {
       : { cardId: findHintedCard(catalog, card, item.language_hint).id, productSlug: null }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    const candidates = error.fields?.candidates
+    const candidates = error.fields?.candidates as CardCandidate[] | undefined
     return { errors: { [field]: [error.message] }, ...(candidates ? { candidates } : {}) }
   }
 }

@@ -1,5 +1,5 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import {
   CHANGE_KINDS,
   type Change,
@@ -17,7 +17,7 @@ import { findOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
 import { closingSignal } from '../closing.ts'
-import { OneOf, Text } from '../schema.ts'
+import { component, Discriminated, OneOf, Text } from '../schema.ts'
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
 import { exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
 
@@ -25,14 +25,37 @@ const MAX_WAIT_S = 30
 
 const SCOPES = { listing: 'listings:read', order: 'orders:read' } as const
 
-const ChangeSchema = Type.Object({
-  kind: OneOf(CHANGE_KINDS),
-  id: Type.Integer({ description: 'Id of the listing or order row' }),
-  change: OneOf(['created', 'updated', 'deleted'] as const),
-  record: Type.Unsafe<Static<typeof OwnListingSchema> | Static<typeof OwnOrderSchema> | null>({
-    anyOf: [OwnListingSchema, OwnOrderSchema, { type: 'null' }],
-    description: 'The record as it is now; null if it has been deleted',
-  }),
+type ChangeOf<Kind extends ChangeKind, RecordJson> = {
+  kind: Kind
+  id: number
+  change: Change['change']
+  record: RecordJson | null
+}
+
+type ChangeJson =
+  | ChangeOf<'listing', Static<typeof OwnListingSchema>>
+  | ChangeOf<'order', Static<typeof OwnOrderSchema>>
+
+const changeOf = (name: string, kind: ChangeKind, record: TSchema, noun: string) =>
+  component(
+    name,
+    Type.Object(
+      {
+        kind: OneOf([kind]),
+        id: Type.Integer({ description: `Id of the ${noun}` }),
+        change: OneOf(['created', 'updated', 'deleted'] as const),
+        record: Type.Unsafe<object | null>({
+          anyOf: [record, { type: 'null' }],
+          description: `The ${noun} as it is now; null if it has been deleted`,
+        }),
+      },
+      { description: `A change of one of your ${noun}s.` },
+    ),
+  )
+
+const ChangeSchema = Discriminated<ChangeJson>('kind', {
+  listing: changeOf('ListingFeedChange', 'listing', OwnListingSchema, 'listing'),
+  order: changeOf('OrderFeedChange', 'order', OwnOrderSchema, 'order row'),
 })
 
 const ChangesSchema = Type.Object({
@@ -135,9 +158,20 @@ async function changesJson(
     ),
     order: new Map(orders.map((order) => [order.id, ownOrderJson(order)])),
   }
-  const data = changes.map(({ kind, recordId, change }: Change) => {
-    const record = records[kind].get(recordId) ?? null
-    return { kind, id: recordId, change: record ? change : ('deleted' as const), record }
-  })
+  const data = changes.map(
+    (change): ChangeJson =>
+      change.kind === 'listing'
+        ? changeJson('listing', change, records.listing)
+        : changeJson('order', change, records.order),
+  )
   return { data, next: cursorText(next), has_more: hasMore }
+}
+
+function changeJson<Kind extends ChangeKind, RecordJson>(
+  kind: Kind,
+  { recordId: id, change }: Change,
+  records: Map<number, RecordJson>,
+): ChangeOf<Kind, RecordJson> {
+  const record = records.get(id) ?? null
+  return { kind, id, change: record ? change : 'deleted', record }
 }

@@ -48,3 +48,14 @@ describe('GET /tools/v1/listings', () => {
     expect((await seller.get('/tools/v1/listings')).body.data[0].photos_failed).toBe(1)
   })
 })
+
+describe('POST /tools/v1/listings/checks', () => {
+  it('the check of an item with an ambiguous card has the candidates of GET /v1/cards/{identifier}', async () => {
+    const seller = await app.seller()
+    const payload = { items: [cardItem({ card: 'brs_1' })] }
+    const { body } = await seller.post('/tools/v1/listings/checks', { payload })
+    const refused = await seller.get('/v1/cards/brs_1')
+    expect(refused.status).toBe(409)
+    expect(body.data[0].candidates).toEqual(refused.body.error.fields.candidates)
+  })
+})
