@@ -76,11 +76,10 @@ describe('the seller API’s description', () => {
     }
   })
 
-  it('every operation that uses an API key has an id, a summary, an example and its common errors', async () => {
-    for (const [name, { operationId, summary, responses }] of [
-      ...operations(await committed('seller')),
-      ...operations(await committed('tools')),
-    ]) {
+  it('every operation has an id, a summary, an example and its common errors', async () => {
+    for (const [name, { operationId, summary, responses }] of (
+      await Promise.all(FILES.map(committed))
+    ).flatMap(operations)) {
       expect(operationId, name).toMatch(/^[a-z][A-Za-z]+$/)
       expect(summary, name).toMatch(/\w/)
       for (const status of ['401', '403', '429', '500']) {
@@ -90,9 +89,8 @@ describe('the seller API’s description', () => {
       if (name.startsWith('DELETE')) expect(Object.keys(responses)).toContain('204')
       else {
         const { content } = responses[200] ?? responses[201] ?? responses[202]
-        const stream = content['text/event-stream']
-        const example = stream ? stream.schema.examples[0] : content['application/json'].example
-        expect(example, name).toBeTruthy()
+        const { example, schema } = content['application/json'] ?? Object.values(content)[0]
+        expect(example ?? schema.examples[0], name).toBeTruthy()
       }
     }
   })
@@ -196,6 +194,39 @@ describe('the seller API’s description', () => {
     for (const file of FILES) {
       for (const [place, { items }] of objectsIn(await committed(file))) {
         expect(items, place).not.toEqual({})
+      }
+    }
+  })
+
+  it('the examples of orders and payouts have the times and amounts of their state', async () => {
+    for (const file of FILES) {
+      for (const [place, part] of objectsIn(await committed(file))) {
+        if (part.financial && typeof part.status === 'string') {
+          const { status, price, quantity, financial } = part
+          const isCancelled = status === 'cancelled'
+          expect(part.cancelled_at !== null, place).toBe(isCancelled)
+          if (isCancelled) expect(financial.refunded_amount, place).toBe(price * quantity)
+          if (['shipped', 'received', 'disputed'].includes(status)) {
+            expect(part[`${status}_at`], place).not.toBeNull()
+          }
+        }
+        if ('paid_at' in part && typeof part.state === 'string') {
+          const wasSent = ['sent', 'paid', 'failed'].includes(part.state)
+          expect(part.sent_at !== null, place).toBe(wasSent)
+          expect(part.paid_at !== null, place).toBe(part.state === 'paid')
+        }
+      }
+    }
+  })
+
+  it('the example of a bulk response has one result for each item of the request', async () => {
+    for (const file of FILES) {
+      for (const [name, { requestBody, responses }] of operations(await committed(file))) {
+        const sent = requestBody?.content['application/json']?.example
+        const items = sent?.items ?? sent?.orders
+        if (!items) continue
+        const { results, data } = responses[200].content['application/json'].example
+        expect(results ?? data, name).toHaveLength(items.length)
       }
     }
   })

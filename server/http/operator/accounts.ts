@@ -10,7 +10,7 @@ import type { Service } from '../../service.ts'
 import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
-import { pageParameters, paginated } from '../paginate.ts'
+import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
 import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import {
@@ -19,6 +19,8 @@ import {
   AccountSchema,
   accountChanges,
   accountJson,
+  exampleAccount,
+  exampleChangedAccount,
 } from '../shapes/account.ts'
 import { accountExists } from './must-exist.ts'
 
@@ -58,6 +60,7 @@ export const accountRoutes =
           body: AccountInput,
           response: { 201: Data(AccountSchema, 'The new account') },
           'x-errors': ['validation_error'],
+          'x-example': { data: exampleAccount },
         },
       },
       async (request, reply) => {
@@ -101,6 +104,7 @@ export const accountRoutes =
           }),
           response: { 200: Paginated(AccountSchema, 'A page of accounts') },
           'x-errors': ['validation_error'],
+          'x-example': pageExample('/operator/v1/accounts', [exampleAccount]),
         },
       },
       ({ query }) => {
@@ -124,6 +128,7 @@ export const accountRoutes =
           tags: ['Accounts'],
           params,
           response: { 200: Data(AccountSchema, 'The account') },
+          'x-example': { data: exampleAccount },
         },
       },
       async ({ params }) => ({ data: accountJson(await getAccount(ctx, params.id)) }),
@@ -144,6 +149,7 @@ export const accountRoutes =
           body: AccountPatch,
           response: { 200: Data(AccountSchema, 'The account after the change') },
           'x-errors': ['validation_error'],
+          'x-example': { data: exampleChangedAccount },
         },
       },
       async ({ params, body, passwordHash }) => {
@@ -175,6 +181,9 @@ export const accountRoutes =
           params,
           response: { 200: Data(AccountSchema, 'The closed account') },
           'x-errors': ['conflict'],
+          'x-example': {
+            data: { ...exampleAccount, api_access: 'disabled', closed_at: '2026-03-31T10:00:00Z' },
+          },
         },
       },
       async ({ params }) => ({ data: accountJson(await closeAccount(ctx, params.id)) }),

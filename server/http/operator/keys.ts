@@ -6,7 +6,14 @@ import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
-import { KeyInput, KeySchema, keyJson, NewKey } from '../shapes/api-key.ts'
+import {
+  exampleKey,
+  exampleNewKey,
+  KeyInput,
+  KeySchema,
+  keyJson,
+  NewKey,
+} from '../shapes/api-key.ts'
 import { accountExists } from './must-exist.ts'
 import { repeatableSecret } from './repeatable-secret.ts'
 
@@ -33,6 +40,7 @@ export const keyRoutes =
           body: KeyInput,
           response: { 201: NewKey('The new key') },
           'x-errors': ['conflict', 'validation_error'],
+          'x-example': exampleNewKey,
         },
       },
       async (request, reply) => {
@@ -57,6 +65,7 @@ export const keyRoutes =
           tags: ['Keys'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(KeySchema), 'The account’s keys') },
+          'x-example': { data: [exampleKey] },
         },
       },
       async ({ params }) => ({ data: (await listKeys(ctx, params.id)).map(keyJson) }),
@@ -74,6 +83,7 @@ export const keyRoutes =
           headers: idempotencyKeyHeader,
           response: { 200: NewKey('The key with its new secret') },
           'x-errors': ['conflict', 'validation_error'],
+          'x-example': exampleNewKey,
         },
       },
       async (request, reply) => {

@@ -14,7 +14,7 @@ import {
   OperatorListingSchema,
   operatorListingJson,
 } from '../shapes/operator-listing.ts'
-import { PhotoSchema, photoJson } from '../shapes/photo.ts'
+import { examplePhoto, PhotoSchema, photoJson } from '../shapes/photo.ts'
 import { mustExist } from './must-exist.ts'
 
 export const listingPhotoRoutes =
@@ -31,6 +31,7 @@ export const listingPhotoRoutes =
           tags: ['Listings'],
           params: Type.Object({ id: PathId('The listing') }),
           response: { 200: Data(Type.Array(PhotoSchema), 'The listing’s photos') },
+          'x-example': { data: [examplePhoto] },
         },
       },
       async ({ params }) => {

@@ -6,7 +6,7 @@ import { inviteMember, listMembers, removeMember } from '../../members/members.t
 import { endGrantsOfMember } from '../../oauth/grants.ts'
 import type { Service } from '../../service.ts'
 import { Data, PathId } from '../schema.ts'
-import { InvitationInput, MemberSchema, memberJson } from '../shapes/member.ts'
+import { exampleMember, InvitationInput, MemberSchema, memberJson } from '../shapes/member.ts'
 import { accountExists } from './must-exist.ts'
 
 const account = { id: PathId('The account') }
@@ -28,6 +28,7 @@ export const invitationRoutes =
           body: InvitationInput,
           response: { 202: Data(MemberSchema, 'The invited member. The e-mail is in the outbox') },
           'x-errors': ['validation_error'],
+          'x-example': { data: exampleMember },
         },
       },
       async ({ params, body }, reply) => {
@@ -51,6 +52,7 @@ export const memberRoutes =
           tags: ['Members'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(MemberSchema), 'The account’s members') },
+          'x-example': { data: [exampleMember] },
         },
       },
       async ({ params }) => {

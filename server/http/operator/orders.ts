@@ -12,8 +12,8 @@ import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
-import { disputeMessage, seenDispute } from '../shapes/dispute.ts'
-import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
+import { disputeMessage, exampleDispute, seenDispute } from '../shapes/dispute.ts'
+import { exampleOrder, exampleRefunded, OrderSchema, orderJson } from '../shapes/order.ts'
 import { orderExists } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The order row') })
@@ -21,7 +21,6 @@ const transition = {
   tags: ['Orders'],
   params,
   response: { 200: Data(OrderSchema, 'The order row after the change') },
-  'x-example': { data: exampleOrder },
 }
 
 /** The refunds of a row that a caller has seen, in the body of another refund or of a decision. */
@@ -53,6 +52,14 @@ export const orderTransitionRoutes =
             { examples: [{ cancelled_by: 'buyer', restock: true }] },
           ),
           'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: {
+              ...exampleOrder,
+              ...exampleRefunded(9),
+              status: 'cancelled',
+              cancelled_at: '2026-03-03T08:00:00Z',
+            },
+          },
         },
       },
       async ({ params, body }) => {
@@ -82,6 +89,7 @@ export const orderTransitionRoutes =
             { examples: [{ amount: 1.5, reason: 'A scratch that the photos did not show.' }] },
           ),
           'x-errors': ['conflict', 'validation_error'],
+          'x-example': { data: { ...exampleOrder, ...exampleRefunded(1.5) } },
         },
       },
       async (request, reply) => {
@@ -110,6 +118,9 @@ export const orderTransitionRoutes =
           description:
             'Possible while the row is shipped. The service does this itself 14 days after shipping.',
           'x-errors': ['conflict'],
+          'x-example': {
+            data: { ...exampleOrder, status: 'received', received_at: '2026-03-05T10:00:00Z' },
+          },
         },
       },
       async ({ params }) => ({ data: orderJson(await receiveOrder(ctx, params.id)) }),
@@ -136,6 +147,9 @@ export const orderTransitionRoutes =
             ),
           ),
           'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: { ...exampleOrder, status: 'disputed', disputed_at: exampleDispute.opened_at },
+          },
         },
       },
       async (request, reply) => {
@@ -180,6 +194,14 @@ export const orderTransitionRoutes =
           ),
           'x-requires-body': true,
           'x-errors': ['conflict', 'validation_error'],
+          'x-example': {
+            data: {
+              ...exampleOrder,
+              status: 'received',
+              received_at: '2026-03-08T09:00:00Z',
+              disputed_at: exampleDispute.opened_at,
+            },
+          },
         },
       },
       async ({ params, body }) => {

@@ -135,7 +135,14 @@ export const payoutRoutes =
           ),
           response: { 200: Data(OperatorPayoutSchema, 'The payout after the change') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: { ...exampleOperatorPayout, state: 'paid' } },
+          'x-example': {
+            data: {
+              ...exampleOperatorPayout,
+              state: 'paid',
+              sent_at: '2026-03-09T08:00:00Z',
+              paid_at: '2026-03-10T08:00:00Z',
+            },
+          },
         },
       },
       async ({ params, body }) => ({
@@ -171,7 +178,12 @@ export const payoutRoutes =
           response: { 200: Data(OperatorPayoutSchema, 'The payout after the change') },
           'x-errors': ['conflict', 'validation_error'],
           'x-example': {
-            data: { ...exampleOperatorPayout, state: 'failed', reason: 'The account is closed.' },
+            data: {
+              ...exampleOperatorPayout,
+              state: 'failed',
+              reason: 'The account is closed.',
+              sent_at: '2026-03-09T08:00:00Z',
+            },
           },
         },
       },

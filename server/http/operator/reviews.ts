@@ -96,7 +96,14 @@ export const reviewRoutes =
           body: ReviewPatch,
           response: { 200: Data(ReviewSchema, 'The review after the change') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: { ...exampleReview, stars: 4 } },
+          'x-example': {
+            data: {
+              ...exampleReview,
+              stars: 4,
+              text: 'Well packed, but a little late.',
+              updated_at: '2026-03-07T10:00:00Z',
+            },
+          },
         },
       },
       async ({ params, body }) => ({

@@ -23,6 +23,8 @@ import { exampleMail, MailSchema, mailJson } from '../shapes/mail.ts'
 
 const Now = Data(Type.Object({ now: Timestamp() }), 'The service’s time')
 
+const exampleMode = { label: 'ready', tracking: 'immediate' }
+
 export const sandboxRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
@@ -35,6 +37,7 @@ export const sandboxRoutes =
           description: 'Sandbox only.',
           tags: ['Sandbox'],
           response: { 200: Now },
+          'x-example': { data: { now: '2026-03-01T09:30:00Z' } },
         },
       },
       () => ({ data: { now: timestamp(ctx.now()) } }),
@@ -57,6 +60,7 @@ export const sandboxRoutes =
           ),
           response: { 200: Now },
           'x-errors': ['validation_error'],
+          'x-example': { data: { now: '2026-03-01T10:30:00Z' } },
         },
       },
       async ({ body }) => ({
@@ -80,7 +84,7 @@ export const sandboxRoutes =
               ),
               tracking: Type.Optional(OneOf(TRACKING_MODES)),
             },
-            { examples: [{ label: 'ready', tracking: 'immediate' }] },
+            { examples: [exampleMode] },
           ),
           response: {
             200: Data(
@@ -89,7 +93,7 @@ export const sandboxRoutes =
             ),
           },
           'x-errors': ['validation_error'],
-          'x-example': { data: { label: 'processing', tracking: 'late' } },
+          'x-example': { data: exampleMode },
         },
       },
       async ({ body }) => {

@@ -6,7 +6,14 @@ import { once } from '../idempotency.ts'
 import { idempotencyKeyHeader } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
-import { CallerSchema, NewStaff, StaffInput, StaffSchema, staffJson } from '../shapes/staff.ts'
+import {
+  CallerSchema,
+  exampleStaff,
+  NewStaff,
+  StaffInput,
+  StaffSchema,
+  staffJson,
+} from '../shapes/staff.ts'
 import { operationsOf } from './permissions.ts'
 import { repeatableSecret } from './repeatable-secret.ts'
 
@@ -26,6 +33,10 @@ export const staffRoutes =
           body: StaffInput,
           response: { 201: NewStaff },
           'x-errors': ['validation_error'],
+          'x-example': {
+            data: exampleStaff,
+            token: 'svc_staff_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0',
+          },
         },
       },
       async (request, reply) => {
@@ -47,6 +58,7 @@ export const staffRoutes =
             'Returns all staff members, oldest first, including those whose token is revoked. Not paginated.',
           tags: ['Staff'],
           response: { 200: Data(Type.Array(StaffSchema), 'The staff members') },
+          'x-example': { data: [exampleStaff] },
         },
       },
       async () => ({ data: (await listStaff(ctx)).map(staffJson) }),
@@ -62,6 +74,9 @@ export const staffRoutes =
             'Returns the name and role of the token’s owner, and the operations that the token may call.',
           tags: ['Staff'],
           response: { 200: Data(CallerSchema, 'The owner of the token') },
+          'x-example': {
+            data: { id: 4, name: 'Importer', role: 'catalog', operations: operationsOf('catalog') },
+          },
         },
       },
       ({ operator: { staffId, name, role } }) => ({

@@ -85,18 +85,16 @@ export const HolidaySchema = component(
   Type.Object(holidayFields, { description: 'The holiday mode of your shop.' }),
 )
 
-export const exampleShippingOptions = [
-  {
-    code: 'letter',
-    name: 'Letter',
-    fulfilment: 'self_ship',
-    tracked: false,
-    price: 1.5,
-    enabled: true,
-    countries: ['NL', 'BE'],
-    max_value: 25,
-  },
-]
+const exampleOption = {
+  code: 'letter',
+  name: 'Letter',
+  fulfilment: 'self_ship' as const,
+  tracked: false,
+  price: 1.5,
+  enabled: true,
+}
+
+export const exampleShippingOptions = [{ ...exampleOption, countries: ['NL', 'BE'], max_value: 25 }]
 
 /** A body that replaces the shipping options. */
 export const ShippingOptionsBody = Type.Object(
@@ -137,37 +135,28 @@ const accountInput = {
 
 const { shop_name, email, ...optional } = accountInput
 
+const exampleInput = {
+  shop_name: 'Kanto Cards',
+  email: 'kanto@shops.example',
+  business: true,
+  payout_verified: true,
+  api_access: 'enabled' as const,
+  shipping_options: [exampleOption],
+}
+
 export const AccountInput = Type.Object(
   {
     shop_name,
     email,
     ...Type.Partial(Type.Object(optional)).properties,
   },
-  {
-    examples: [
-      {
-        shop_name: 'Kanto Cards',
-        email: 'kanto@shops.example',
-        business: true,
-        payout_verified: true,
-        api_access: 'enabled',
-        shipping_options: [
-          {
-            code: 'letter',
-            name: 'Letter',
-            fulfilment: 'self_ship',
-            tracked: false,
-            price: 1.5,
-            enabled: true,
-          },
-        ],
-      },
-    ],
-  },
+  { examples: [exampleInput] },
 )
 
+const exampleChanges = { seller_tier: 'Gold' as const, rating: 4.9, reviews: 312 }
+
 export const AccountPatch = Type.Partial(Type.Object(accountInput), {
-  examples: [{ seller_tier: 'Gold', rating: 4.9, reviews: 312 }],
+  examples: [exampleChanges],
 })
 
 export const AccountSchema = component(
@@ -285,3 +274,16 @@ export const accountJson = (account: Account): Static<typeof AccountSchema> => (
   created_at: timestamp(account.createdAt),
   closed_at: timestampOrNull(account.closedAt),
 })
+
+export const exampleAccount: Static<typeof AccountSchema> = {
+  id: 12,
+  ...exampleInput,
+  slug: 'kanto-cards',
+  seller_tier: 'Bronze',
+  rating: null,
+  reviews: 0,
+  created_at: '2026-03-01T09:30:00Z',
+  closed_at: null,
+}
+
+export const exampleChangedAccount = { ...exampleAccount, ...exampleChanges }

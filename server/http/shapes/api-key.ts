@@ -7,6 +7,11 @@ import { component, Line, Nullable, OneOf, Timestamp } from '../schema.ts'
 /** There are six scopes. Repetitions are accepted up to this length. */
 const MAX_SCOPES = 1_000
 
+const exampleInput = {
+  scopes: ['catalog:read' as const, 'listings:read' as const],
+  name: 'Price tool',
+}
+
 export const KeyInput = Type.Object(
   {
     scopes: Type.Array(OneOf(SCOPES), {
@@ -18,7 +23,7 @@ export const KeyInput = Type.Object(
       Nullable(Line({ maxLength: 100 }), { description: 'Label that tells keys apart' }),
     ),
   },
-  { examples: [{ scopes: ['catalog:read', 'listings:read'], name: 'Price tool' }] },
+  { examples: [exampleInput] },
 )
 
 export const KeySchema = component(
@@ -55,3 +60,18 @@ export const keyJson = (key: ApiKey): Static<typeof KeySchema> => ({
   last_used_at: timestampOrNull(key.lastUsedAt),
   revoked_at: timestampOrNull(key.revokedAt),
 })
+
+export const exampleKey: Static<typeof KeySchema> = {
+  id: 12,
+  ...exampleInput,
+  prefix: 'svc_live_a1B2',
+  created_at: '2026-03-01T09:30:00Z',
+  last_used_at: null,
+  revoked_at: null,
+}
+
+/** A new key with its secret. */
+export const exampleNewKey = {
+  data: exampleKey,
+  key: 'svc_live_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0',
+}

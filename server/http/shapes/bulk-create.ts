@@ -3,6 +3,7 @@ import type { CardCandidate as Candidate } from '../../catalog/identifiers.ts'
 import { eurosFromCents } from '../../cents.ts'
 import { ApiError, type FieldMessages } from '../../errors.ts'
 import type { CreatedId, NewListing } from '../../listings/create-listings.ts'
+import { exampleCardCandidates } from '../openapi-errors.ts'
 import { CardCandidate, Currency, component, Discriminated, OneOf } from '../schema.ts'
 import { ListingItem, OwnListingItem } from './listing-item.ts'
 
@@ -21,7 +22,7 @@ const exampleBulkCreate = {
       description: 'Straight from the booster into a sleeve',
     },
     {
-      card: 'cel25c-15_A1',
+      card: 'brs_18',
       condition: 'G',
       grading_company: 'PSA',
       grading_grade: '9.5',
@@ -168,6 +169,16 @@ export function bulkResultJson(
   }
 }
 
+/** The friendly id in the example of the request is ambiguous once a second language is imported. */
+export const exampleRefusedItem = {
+  errors: {
+    card: [
+      'The identifier "brs_18" means 2 cards. Narrow it with language_hint, or use a canonical id.',
+    ],
+  },
+  candidates: exampleCardCandidates,
+}
+
 export const exampleBulkResult = {
   results: [
     {
@@ -175,32 +186,13 @@ export const exampleBulkResult = {
       index: 0,
       listing: { id: 1204, price: 4.5, currency: 'EUR', quantity: 3, status: 'active' },
     },
+    { status: 'failed', index: 1, ...exampleRefusedItem },
     {
-      status: 'failed',
-      index: 1,
-      errors: {
-        card: ['The identifier "cel_15" means 2 cards. Use a canonical id.'],
-      },
-      candidates: [
-        {
-          id: 'cel25-15',
-          name: 'Lunala',
-          number: '15',
-          set: 'Celebrations',
-          language: 'EN',
-          region: 'int',
-        },
-        {
-          id: 'cel25c-15_A1',
-          name: 'Venusaur',
-          number: '15',
-          set: 'Celebrations: Classic Collection',
-          language: 'EN',
-          region: 'int',
-        },
-      ],
+      status: 'created',
+      index: 2,
+      listing: { id: 1205, price: 159.95, currency: 'EUR', quantity: 2, status: 'active' },
     },
   ],
-  created: 1,
+  created: 2,
   failed: 1,
 }

@@ -5,6 +5,7 @@ import {
   bulkCreateOf,
   candidates,
   exampleOwnItems,
+  exampleRefusedItem,
   isAccepted,
 } from './bulk-create.ts'
 import { CatalogItem, itemOf } from './catalog-item.ts'
@@ -40,3 +41,27 @@ export const checkItems = (catalog: Catalog, items: unknown[]): CheckedItemRecor
     const item = readItem(catalog, given)
     return isAccepted(item) ? { item: itemOf(catalog, item)! } : item
   })
+
+export const exampleCheckedItems: CheckedItemRecord[] = [
+  {
+    item: {
+      card: 'swsh9-18',
+      product: null,
+      name: 'Charizard VSTAR',
+      details: 'Brilliant Stars 18',
+      language: 'EN',
+      image: 'https://images.pokemontcg.io/swsh9/18.png',
+    },
+  },
+  exampleRefusedItem,
+  {
+    item: {
+      card: null,
+      product: 'brilliant-stars-booster-box',
+      name: 'Brilliant Stars Booster Box',
+      details: 'Brilliant Stars',
+      language: 'EN',
+      image: null,
+    },
+  },
+]

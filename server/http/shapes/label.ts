@@ -66,7 +66,12 @@ export const exampleLabel = {
         ...exampleOrder,
         status: 'pending',
         shipped_at: null,
-        tracking: { ...exampleOrder.tracking, fulfilment: 'platform' },
+        tracking: {
+          ...exampleOrder.tracking,
+          url: 'https://carrier.example/track/3SABCD1234567',
+          updated_at: '2026-03-01T09:30:00Z',
+          fulfilment: 'platform',
+        },
       },
     ],
     totals: { ...exampleSlice.totals, seller_net: 8.64 },

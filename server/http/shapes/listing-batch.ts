@@ -72,7 +72,9 @@ export const ListingChanges = batchOf(ListingChange, [
   },
 ])
 
-export const ListingDeletions = batchOf(ListingTarget, [{ items: [{ id: 999999 }] }])
+export const ListingDeletions = batchOf(ListingTarget, [
+  { items: [{ reference: 'SHELF-5-2' }, { id: 999999 }] },
+])
 
 const index = Type.Integer({ description: 'Position of the item in the request, from 0' })
 
@@ -277,16 +279,20 @@ export const exampleChangeResult = {
       status: 'changed',
       index: 0,
       listing: {
-        id: 1204,
+        id: 1,
         reference: 'SHELF-4-118',
         price: 4.5,
         currency: 'EUR',
-        quantity: 2,
-        status: 'active',
+        quantity: 0,
+        status: 'sold',
         description: null,
       },
     },
-    { status: 'failed', index: 1, errors: { id: ['There is no such listing.'] } },
+    {
+      status: 'failed',
+      index: 1,
+      errors: { quantity_delta: ['The stock would be -1 units: only 0 are in stock.'] },
+    },
   ],
   changed: 1,
   failed: 1,
@@ -294,8 +300,8 @@ export const exampleChangeResult = {
 
 export const exampleDeletionResult = {
   results: [
-    { status: 'deleted', index: 0, id: 1204 },
-    { status: 'failed', index: 1, errors: { reference: ['There is no such listing.'] } },
+    { status: 'deleted', index: 0, id: 1205 },
+    { status: 'failed', index: 1, errors: { id: ['There is no such listing.'] } },
   ],
   deleted: 1,
   failed: 1,

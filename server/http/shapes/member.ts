@@ -4,9 +4,11 @@ import { timestamp } from '../../time/timestamp.ts'
 import { component, OneOf, Timestamp } from '../schema.ts'
 import { Email } from './account.ts'
 
+const email = 'misty@shops.example'
+
 export const InvitationInput = Type.Object(
   { email: Email({ description: 'Unique among the members of all accounts, ignoring case' }) },
-  { examples: [{ email: 'misty@shops.example' }] },
+  { examples: [{ email }] },
 )
 
 export const MemberSchema = component(
@@ -30,3 +32,10 @@ export const memberJson = (member: Member): Static<typeof MemberSchema> => ({
   status: member.isInvited ? 'invited' : 'active',
   created_at: timestamp(member.createdAt),
 })
+
+export const exampleMember: Static<typeof MemberSchema> = {
+  id: 7,
+  email,
+  status: 'invited',
+  created_at: '2026-03-01T09:30:00Z',
+}

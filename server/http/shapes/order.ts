@@ -147,3 +147,8 @@ export const exampleOrder = {
   cancelled_at: null,
   disputed_at: null,
 }
+
+/** The field of an order row of which this amount was refunded. */
+export const exampleRefunded = (refunded_amount: number) => ({
+  financial: { ...exampleOrder.financial, refunded_amount },
+})

@@ -38,3 +38,13 @@ export const photoJson = (
   attempts,
   next_attempt_at: timestampOrNull(nextAttemptAt),
 })
+
+export const examplePhoto: Static<typeof PhotoSchema> = {
+  photo_url: 'https://photos.example/charizard.jpg',
+  status: 'stored',
+  error: null,
+  url: 'https://cards.example/photos/bU3mJ0Kc2rQe9XnYw1sZ5A.jpg',
+  thumbnail_url: 'https://cards.example/photos/bU3mJ0Kc2rQe9XnYw1sZ5A-thumb.jpg',
+  attempts: 1,
+  next_attempt_at: null,
+}

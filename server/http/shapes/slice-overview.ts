@@ -133,6 +133,19 @@ export const sliceOverviewJson = ({
   deliveries: deliveries?.map(deliveryJson) ?? null,
 })
 
+/** The postings of the sale and of the shipping, which is paid to the seller. */
+const exampleLedger = [
+  { id: 9005, kind: 'shipping', order_id: null, account: 'seller:12', amount: 6.95 },
+  { id: 9004, kind: 'shipping', order_id: null, account: 'buyers', amount: -6.95 },
+  { id: 9003, kind: 'sale', order_id: 501, account: 'commission', amount: 0.36 },
+  { id: 9002, kind: 'sale', order_id: 501, account: 'seller:12', amount: 8.64 },
+  { id: 9001, kind: 'sale', order_id: 501, account: 'buyers', amount: -9 },
+].map((entry) => ({
+  ...exampleEntry,
+  ...entry,
+  slice_key: exampleOperatorOrder.slice_key,
+}))
+
 export const exampleSliceOverview = {
   slice_key: exampleOperatorOrder.slice_key,
   account_id: 12,
@@ -145,6 +158,6 @@ export const exampleSliceOverview = {
   disputes: [],
   shipment: null,
   mails: [exampleOperatorMail],
-  ledger: [exampleEntry],
+  ledger: exampleLedger,
   deliveries: [],
 }

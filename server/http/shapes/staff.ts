@@ -3,12 +3,14 @@ import { STAFF_ROLES, type StaffMember } from '../../staff/staff.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { component, Line, Nullable, OneOf, Timestamp } from '../schema.ts'
 
+const exampleInput = { name: 'Anna', role: 'support' as const }
+
 export const StaffInput = Type.Object(
   {
     name: Line({ maxLength: 100, description: 'A name that the audit log shows' }),
     role: OneOf(STAFF_ROLES),
   },
-  { examples: [{ name: 'Anna', role: 'support' }] },
+  { examples: [exampleInput] },
 )
 
 export const StaffSchema = component(
@@ -57,3 +59,11 @@ export const staffJson = (member: StaffMember): Static<typeof StaffSchema> => ({
   last_used_at: timestampOrNull(member.lastUsedAt),
   revoked_at: timestampOrNull(member.revokedAt),
 })
+
+export const exampleStaff: Static<typeof StaffSchema> = {
+  id: 3,
+  ...exampleInput,
+  created_at: '2026-03-01T09:30:00Z',
+  last_used_at: null,
+  revoked_at: null,
+}

@@ -7,7 +7,7 @@ import { addressSubject } from '../../limits/address.ts'
 import type { Access } from '../../oauth/access.ts'
 import type { Service } from '../../service.ts'
 import { bearerOf, refusalOf, showLimit, tooMany } from '../authenticate.ts'
-import { KeyInput, keyJson, NewKey } from '../shapes/api-key.ts'
+import { exampleNewKey, KeyInput, keyJson, NewKey } from '../shapes/api-key.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -59,18 +59,7 @@ export const newKeyRoutes =
           body: KeyInput,
           response: { 201: NewKey('The new key') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': {
-            data: {
-              id: 12,
-              name: 'CLI on laptop',
-              prefix: 'svc_live_a1B2',
-              scopes: ['listings:read', 'orders:read'],
-              created_at: '2026-03-01T09:30:00Z',
-              last_used_at: null,
-              revoked_at: null,
-            },
-            key: 'svc_live_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0',
-          },
+          'x-example': exampleNewKey,
         },
       },
       async ({ deviceAccess, body }, reply) => {

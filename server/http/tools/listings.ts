@@ -15,7 +15,12 @@ import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId, Text } from '../schema.ts'
 import { BulkResultSchema, exampleBulkResult, OwnBulkCreate } from '../shapes/bulk-create.ts'
-import { CheckedItem, checkItems, ItemsToCheck } from '../shapes/checked-item.ts'
+import {
+  CheckedItem,
+  checkItems,
+  exampleCheckedItems,
+  ItemsToCheck,
+} from '../shapes/checked-item.ts'
 import {
   ChangeResultSchema,
   changeResultJson,
@@ -125,21 +130,7 @@ export const ownListingRoutes =
           body: ItemsToCheck,
           response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
           'x-errors': ['validation_error'],
-          'x-example': {
-            data: [
-              {
-                item: {
-                  card: 'swsh9-18',
-                  product: null,
-                  name: 'Charizard VSTAR',
-                  details: 'Brilliant Stars 18',
-                  language: 'EN',
-                  image: 'https://images.pokemontcg.io/swsh9/18.png',
-                },
-              },
-              { errors: { price: ['The price field is required.'] } },
-            ],
-          },
+          'x-example': { data: exampleCheckedItems },
         },
       },
       async ({ body }) => ({ data: checkItems(ctx.catalog.current, body.items) }),

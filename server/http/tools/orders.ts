@@ -18,6 +18,7 @@ import {
   LabelsInput,
   labelResultJson,
 } from '../shapes/labels.ts'
+import { exampleRefunded } from '../shapes/order.ts'
 import { CancelInput, exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
 import { examplePacking, PackingSchema, packingJson } from '../shapes/packing.ts'
 
@@ -132,9 +133,14 @@ export const ownOrderRoutes =
           'x-example': {
             data: {
               ...exampleOwnOrder,
+              ...exampleRefunded(9),
               status: 'cancelled',
+              tracking: { ...exampleOwnOrder.tracking, code: null, updated_at: null },
+              shipped_at: null,
+              cancelled_at: '2026-03-02T08:00:00Z',
               cancelled_by: 'seller',
               cancel_reason: 'out_of_stock',
+              updated_at: '2026-03-02T08:00:00Z',
             },
           },
         },

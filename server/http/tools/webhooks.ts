@@ -151,7 +151,19 @@ export const ownEndpointRoutes =
           body: EventInput,
           response: { 202: Data(DeliverySchema, 'The test is queued') },
           'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: exampleDelivery },
+          'x-example': {
+            data: {
+              ...exampleDelivery,
+              event: 'order.created',
+              attempts: [],
+              next_attempt_at: exampleDelivery.created_at,
+              payload: {
+                ...exampleDelivery.payload,
+                event: 'order.created',
+                data: testData('order.created'),
+              },
+            },
+          },
         },
       },
       async ({ caller, params, body: { event } }, reply) => {
