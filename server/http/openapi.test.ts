@@ -231,6 +231,16 @@ describe('the seller API’s description', () => {
     }
   })
 
+  it('every operation with a 304 has the parameter If-None-Match', async () => {
+    const all = operations(await committed('seller'))
+    const withTag = all.filter(([, { responses }]) => '304' in responses)
+    expect(withTag).toHaveLength(7)
+    for (const [name, { parameters }] of withTag) {
+      const header = { name: 'If-None-Match', in: 'header', required: false }
+      expect(parameters, name).toContainEqual(expect.objectContaining(header))
+    }
+  })
+
   it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')

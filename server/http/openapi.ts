@@ -162,6 +162,7 @@ function finish(generated: OpenAPIV3_1.Document, api: ApiDescription): OpenAPIV3
       addErrors(operation, [...errors])
       requireBody(operation)
       addExample(operation)
+      describeRequestHeaders(operation)
       addHeaders(operation, api)
     }
   }
@@ -245,6 +246,21 @@ function addHeaders(operation: Operation, { showsLimits }: ApiDescription): void
       ...headers,
     }
   }
+}
+
+/** Describes the headers of requests that the service reads itself: the routes' schemas don't validate them. */
+function describeRequestHeaders(operation: Operation): void {
+  const parameters = (operation.parameters ?? []) as OpenAPIV3_1.ParameterObject[]
+  if ('304' in (operation.responses ?? {})) operation.parameters = [...parameters, IF_NONE_MATCH]
+}
+
+const IF_NONE_MATCH: OpenAPIV3_1.ParameterObject = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of your copy, or several separated by commas. If one of them is current, the response is 304',
+  schema: { type: 'string' },
 }
 
 const OUR_KEYWORDS = new Set(['storable', 'singleLine', 'publicUrl', 'clamped'])
