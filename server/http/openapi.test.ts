@@ -308,14 +308,16 @@ describe('the description of webhooks', () => {
     }
   })
 
-  it('each webhook documents its four headers, no security, the success status and the retries', () => {
+  it('each webhook documents its four headers and that of a rotation, no security, the success status and the retries', () => {
     const tags = seller.tags.map(({ name }: Document) => name)
     for (const { event, operation } of webhooks) {
-      expect(operation.parameters.map((header: Document) => [header.in, header.name])).toEqual([
-        ['header', 'X-Service-Signature'],
-        ['header', 'X-Service-Timestamp'],
-        ['header', 'X-Service-Event'],
-        ['header', 'X-Service-Delivery'],
+      const headers = operation.parameters.filter((header: Document) => header.in === 'header')
+      expect(headers.map((header: Document) => [header.name, header.required])).toEqual([
+        ['X-Service-Signature', true],
+        ['X-Service-Timestamp', true],
+        ['X-Service-Event', true],
+        ['X-Service-Delivery', true],
+        ['X-Service-Signature-Previous', false],
       ])
       expect(operation.security, event).toEqual([])
       expect(Object.keys(operation.responses)).toEqual(['2XX', 'default'])

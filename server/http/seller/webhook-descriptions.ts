@@ -71,12 +71,14 @@ function delivery(
 /** Different for each event, so that the examples don't look like one delivery. */
 const exampleId = (event: WebhookEvent) => 9001 + WEBHOOK_EVENTS.indexOf(event)
 
-/** §6.4 */
+const SIGNATURE = { type: 'string', pattern: '^[0-9a-f]{64}$' } as const
+
+/** §6.4, and the header of a rotation. */
 const headers = (event: WebhookEvent): OpenAPIV3_1.ParameterObject[] => [
   header('X-Service-Signature', {
     description:
       'Hex HMAC-SHA256, keyed with the endpoint’s secret, of `X-Service-Timestamp`, a dot and the raw body.',
-    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+    schema: SIGNATURE,
     example: '5d1c0f7a9be2463881f0c3d94a6be57f20c9a41d8e73b652fa90d7c4183be62f',
   }),
   header('X-Service-Timestamp', {
@@ -94,6 +96,12 @@ const headers = (event: WebhookEvent): OpenAPIV3_1.ParameterObject[] => [
       'Equals `delivery_id` in the body. If you have processed this id before, just respond with 2XX.',
     schema: { type: 'integer', format: 'int64' },
     example: exampleId(event),
+  }),
+  header('X-Service-Signature-Previous', {
+    required: false,
+    description:
+      'Only in the 24 hours after a rotation of the secret: the same as `X-Service-Signature`, keyed with the former secret. Accept the delivery if one of the two matches.',
+    schema: SIGNATURE,
   }),
 ]
 
