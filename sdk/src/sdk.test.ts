@@ -119,7 +119,7 @@ const METHODS: Record<string, () => Promise<unknown>> = {
     return client.tools.disputes.answer(order, { message: 'It was sent.' })
   },
   buyLabels: async () => client.tools.labels.buy([await sell((await listed())[0]!, LABEL)]),
-  listPayouts: async () => client.tools.payouts.list({ state: 'due' }),
+  listOwnPayouts: async () => client.tools.payouts.list({ state: 'due' }),
   listOwnDeliveries: async () =>
     client.tools.deliveries.list({ event: 'order.created', from: new Date(0) }),
   resendOwnDelivery: async () => {

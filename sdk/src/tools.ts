@@ -30,8 +30,8 @@ import type {
   ListOwnDisputesQuery,
   ListOwnListingsQuery,
   ListOwnOrdersQuery,
+  ListOwnPayoutsQuery,
   ListOwnReviewsQuery,
-  ListPayoutsQuery,
   OwnListing,
   OwnListingItem,
   OwnOrder,
@@ -174,7 +174,7 @@ export function tools(transport: Transport) {
     },
 
     payouts: {
-      list: (query: ListPayoutsQuery = {}, options: Options = {}): List<Payout> =>
+      list: (query: ListOwnPayoutsQuery = {}, options: Options = {}): List<Payout> =>
         list<Payout>('/payouts', query, options),
     },
 

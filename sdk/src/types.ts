@@ -2444,7 +2444,7 @@ export interface ListChangesQuery {
    */
   wait?: number
 }
-export interface ListPayoutsQuery {
+export interface ListOwnPayoutsQuery {
   state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.

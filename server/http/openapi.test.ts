@@ -123,12 +123,18 @@ describe('the seller API’s description', () => {
   })
 
   it('every operation with pages says in which order to read them while records leave the list', async () => {
-    for (const api of ['seller', 'tools', 'operator']) {
+    for (const api of FILES) {
       for (const [name, { parameters = [] }] of operations(await committed(api))) {
         const page = parameters.find((parameter: Document) => parameter.name === 'page')
         if (page) expect(page.description, name).toContain('from the last page to the first')
       }
     }
+  })
+
+  it('an operationId belongs to one operation of the three descriptions', async () => {
+    const all = (await Promise.all(FILES.map(committed))).flatMap(operations)
+    const ids = all.map(([, { operationId }]) => operationId)
+    expect(ids.filter((id, index) => ids.indexOf(id) < index)).toEqual([])
   })
 
   it('every number has the format int64 or double, because clients would read 32 bits without one', async () => {

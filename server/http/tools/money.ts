@@ -23,7 +23,7 @@ export const ownPayoutRoutes =
       {
         config: { scope: 'orders:read' },
         schema: {
-          operationId: 'listPayouts',
+          operationId: 'listOwnPayouts',
           summary: 'List your payouts',
           description:
             'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled; if a later cancellation returns commission that a refund had cost you, another one pays that. `reason` says why a payout is held or failed.',
