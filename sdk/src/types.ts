@@ -684,6 +684,9 @@ export interface Order {
     refunded_amount: number
   }
   buyer: {
+    /**
+     * null if the buyer’s data was erased
+     */
     name: string | null
   }
   created_at: string | null
@@ -743,9 +746,12 @@ export interface OrderCreatedData {
    * Name of the card or product at the time of the sale
    */
   item_name: string
+  /**
+   * Empty if the buyer’s data was erased
+   */
   buyer_name: string
   /**
-   * null if the checkout had no address
+   * null if the checkout had no address, or the buyer’s data was erased
    */
   delivery_address: Address | null
 }
@@ -810,7 +816,13 @@ export interface OrderSlice {
    */
   orders: Order[]
   buyer: {
+    /**
+     * null if the buyer’s data was erased
+     */
     name: string | null
+    /**
+     * null if the checkout had no address, or the buyer’s data was erased
+     */
     address: Address | null
   }
   totals: {
@@ -1009,7 +1021,13 @@ export interface ShippedOrderSlice {
    */
   orders: Order[]
   buyer: {
+    /**
+     * null if the buyer’s data was erased
+     */
     name: string | null
+    /**
+     * null if the checkout had no address, or the buyer’s data was erased
+     */
     address: Address | null
   }
   totals: {
@@ -1298,7 +1316,7 @@ export interface Label {
 }
 export interface CreateWebhookBody {
   /**
-   * An http or https URL. A private or reserved IP address is refused in any notation. The service resolves a host name before each attempt and delivers only to public addresses.
+   * An http or https URL. A private or reserved IP address is refused in any notation. The service resolves a host name before each attempt and delivers only to public addresses. One line, without control characters
    */
   url: string
   /**
@@ -1547,7 +1565,7 @@ export interface ListingChange {
    */
   id?: number
   /**
-   * Without `id` it selects the listing. With `id` it is the listing’s new reference; null removes it
+   * Without `id` it selects the listing. With `id` it is the listing’s new reference; null removes it. One line, without control characters
    */
   reference?: string | null
   /**
@@ -1762,7 +1780,7 @@ export interface ListingTarget {
    */
   id?: number
   /**
-   * Your own name of the listing, such as a SKU: unique among your listings
+   * Your own name of the listing, such as a SKU: unique among your listings. One line, without control characters
    */
   reference?: string
 }
@@ -1865,6 +1883,9 @@ export interface OwnOrder {
     refunded_amount: number
   }
   buyer: {
+    /**
+     * null if the buyer’s data was erased
+     */
     name: string | null
   }
   created_at: string | null
@@ -1958,7 +1979,7 @@ export interface OwnCardListingItem {
    */
   photo_urls?: string[] | null
   /**
-   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
+   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends. One line, without control characters
    */
   reference?: string | null
 }
@@ -1988,7 +2009,7 @@ export interface OwnProductListingItem {
    */
   photo_urls?: string[] | null
   /**
-   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends
+   * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends. One line, without control characters
    */
   reference?: string | null
 }
@@ -2406,6 +2427,8 @@ export interface AnswerDisputeBody {
    * Public http or https URLs of photos. They are kept as links: the service does not fetch them
    *
    * @maxItems 10
+   *
+   * Items: One line, without control characters
    */
   photo_urls?: string[]
 }
@@ -2471,7 +2494,7 @@ export interface CreateOwnKeyBody {
     | 'webhooks:manage'
   )[]
   /**
-   * Label that tells keys apart
+   * Label that tells keys apart. One line, without control characters
    */
   name?: string | null
 }
@@ -2486,6 +2509,9 @@ export interface ReplaceShippingOptionsBody {
      * Unique within the account
      */
     code: string
+    /**
+     * One line, without control characters
+     */
     name: string
     /**
      * `platform`: the service buys the label. `self_ship`: the seller ships with their own option.
@@ -2498,7 +2524,7 @@ export interface ReplaceShippingOptionsBody {
     price: number
     enabled: boolean
     /**
-     * ISO codes of the countries that it delivers to; null for all
+     * ISO codes of the countries that it delivers to; null for all. A code that no country has is refused
      *
      * @minItems 1
      * @maxItems 250

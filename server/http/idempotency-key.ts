@@ -10,7 +10,8 @@ declare module 'fastify' {
   }
 }
 
-const MAX_KEY_LENGTH = 255
+/** Longest Idempotency-Key. */
+export const MAX_KEY_LENGTH = 255
 const PRINTABLE = /^[\x20-\x7e]+$/
 
 /** The schema of the header, for operations that support it. */

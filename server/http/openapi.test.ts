@@ -247,6 +247,32 @@ describe('the seller API’s description', () => {
     }
   })
 
+  it('an Idempotency-Key is described as 1 to 255 printable ASCII characters', async () => {
+    for (const file of FILES) {
+      const all = operations(await committed(file))
+      const keys = all.flatMap(([, { parameters = [] }]) =>
+        parameters.filter(({ name }: Document) => name === 'idempotency-key'),
+      )
+      expect(keys.length).toBeGreaterThan(0)
+      for (const { schema } of keys) {
+        expect(schema).toMatchObject({ minLength: 1, maxLength: 255, pattern: '^[ -~]+$' })
+      }
+    }
+  })
+
+  it('a text that must not have line breaks is described as one line', async () => {
+    const { paths } = await committed('operator')
+    const { schema } = paths['/staff'].post.requestBody.content['application/json']
+    expect(schema.properties.name.description).toContain('One line')
+  })
+
+  it('the operation that creates a key asks for the token of a device login, others for a key', async () => {
+    const { paths, security } = await committed('tools')
+    expect(security).toEqual([{ apiKey: [] }])
+    expect(paths['/key'].post.security).toEqual([{ deviceToken: [] }])
+    expect(paths['/key'].delete.security).toBeUndefined()
+  })
+
   it('no response has the placeholder description', async () => {
     expect(JSON.stringify(await committed('seller'))).not.toContain('Default Response')
     expect(JSON.stringify(await committed('operator'))).not.toContain('Default Response')

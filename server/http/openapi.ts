@@ -8,6 +8,7 @@ import {
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { ERROR_TYPES, type ErrorType } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
+import { MAX_KEY_LENGTH } from './idempotency-key.ts'
 import { sendJson } from './json.ts'
 import { ERROR_SCHEMA, type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
 import { headerRefs, LIMIT_HEADERS, usedHeaders } from './openapi-headers.ts'
@@ -31,6 +32,9 @@ declare module 'fastify' {
   }
 }
 
+/** A credential that is sent as a bearer token. */
+type Credential = { name: string; description: string }
+
 /** The general part of a published description. */
 export type ApiDescription = {
   title: string
@@ -39,7 +43,9 @@ export type ApiDescription = {
   prefix: string
   publicUrl: string
   tags: { name: string; description: string }[]
-  security: { name: string; description: string }
+  security: Credential
+  /** Credentials of operations whose schema names them, instead of `security`. */
+  otherCredentials?: Credential[]
   /** Descriptions and examples of errors that have another cause in this API. */
   errorTexts?: ErrorTexts
   /** Whether every response has the rate limit headers. */
@@ -70,7 +76,7 @@ export function describeRoutes(scope: FastifyInstance, api: ApiDescription): voi
  */
 async function generate(
   routes: RouteOptions[],
-  { title, description, prefix, publicUrl, tags, security }: ApiDescription,
+  { title, description, prefix, publicUrl, tags, security, otherCredentials = [] }: ApiDescription,
 ): Promise<OpenAPIV3_1.Document> {
   const { default: swagger } = await import('@fastify/swagger')
   const server = fastify({
@@ -97,9 +103,12 @@ async function generate(
       tags,
       security: [{ [security.name]: [] }],
       components: {
-        securitySchemes: {
-          [security.name]: { type: 'http', scheme: 'bearer', description: security.description },
-        },
+        securitySchemes: Object.fromEntries(
+          [security, ...otherCredentials].map(({ name, description }) => [
+            name,
+            { type: 'http' as const, scheme: 'bearer', description },
+          ]),
+        ),
       },
     },
     refResolver: {
@@ -251,8 +260,13 @@ function addHeaders(operation: Operation, { showsLimits }: ApiDescription): void
 /** Describes the headers of requests that the service reads itself: the routes' schemas don't validate them. */
 function describeRequestHeaders(operation: Operation): void {
   const parameters = (operation.parameters ?? []) as OpenAPIV3_1.ParameterObject[]
+  for (const parameter of parameters) {
+    if (parameter.name === 'idempotency-key') Object.assign(parameter.schema!, IDEMPOTENCY_KEY)
+  }
   if ('304' in (operation.responses ?? {})) operation.parameters = [...parameters, IF_NONE_MATCH]
 }
+
+const IDEMPOTENCY_KEY = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: '^[ -~]+$' }
 
 const IF_NONE_MATCH: OpenAPIV3_1.ParameterObject = {
   name: 'If-None-Match',
@@ -297,8 +311,13 @@ function asPublished(value: unknown, isMap = false): unknown {
   const types = [copy.type].flat()
   if (types.includes('integer')) copy.format = 'int64'
   else if (types.includes('number')) copy.format = 'double'
+  if ('singleLine' in value) copy.description = oneLine(copy.description as string | undefined)
   return copy
 }
+
+/** The published form of `singleLine`: a pattern would need a lookahead, which not all clients understand. */
+const oneLine = (description?: string): string =>
+  `${description?.replace(/\.?$/, '. ') ?? ''}One line, without control characters`
 
 /** The named schemas that this API refers to, directly or indirectly. */
 function usedSchemas(document: OpenAPIV3_1.Document): Record<string, OpenAPIV3_1.SchemaObject> {

@@ -26,23 +26,31 @@ const shippingOptionFields = {
   enabled: Type.Boolean(),
 }
 
-const limits = (countries: object, value: object) => ({
-  countries: Nullable(
-    Type.Array(Text({ pattern: '^[A-Z]{2}$', examples: ['NL'] }), {
-      minItems: 1,
-      maxItems: MAX_COUNTRIES,
-      ...countries,
-    }),
-    { description: 'ISO codes of the countries that it delivers to; null for all' },
-  ),
-  max_value: Nullable(Euros({ maximum: MAX_VALUE_EUROS, ...value }), {
-    description: 'Highest value of the goods in decimal euros; null for any',
+const COUNTRIES = 'ISO codes of the countries that it delivers to'
+const MAX_VALUE = 'Highest value of the goods in decimal euros'
+
+const limits = (countries: object = {}, value: object = {}) => ({
+  countries: Type.Array(Text({ pattern: '^[A-Z]{2}$', examples: ['NL'] }), {
+    minItems: 1,
+    maxItems: MAX_COUNTRIES,
+    description: COUNTRIES,
+    ...countries,
   }),
+  max_value: Euros({ maximum: MAX_VALUE_EUROS, description: MAX_VALUE, ...value }),
+})
+
+/** Limits that can be null, for none. */
+const orNull = ({ countries, max_value }: ReturnType<typeof limits>, more = '') => ({
+  countries: Nullable(countries, { description: `${COUNTRIES}; null for all${more}` }),
+  max_value: Nullable(max_value, { description: `${MAX_VALUE}; null for any` }),
 })
 
 /** Options that were stored before the limits were this strict are published as they are. */
-const limitFields = limits({}, {})
-const limitInput = limits({ uniqueItems: true }, { minimum: 0.01 })
+const limitFields = limits()
+const limitInput = orNull(
+  limits({ uniqueItems: true }, { minimum: 0.01 }),
+  '. A code that no country has is refused',
+)
 
 const ShippingOptionInput = Type.Object({
   ...shippingOptionFields,
@@ -69,7 +77,7 @@ const ShippingOptionSchema = component(
 export const OwnShippingOptionSchema = component(
   'OwnShippingOption',
   Type.Object(
-    { ...shippingOptionFields, ...limitFields },
+    { ...shippingOptionFields, ...orNull(limitFields) },
     { description: 'A shipping option of your shop.' },
   ),
 )

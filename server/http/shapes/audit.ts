@@ -13,12 +13,15 @@ export const AuditEntrySchema = component(
       id: Type.Integer(),
       actor: Type.String({
         description:
-          '`operator` for the operator token, `staff:{id}`, `member:{id}` of a shop, or `anonymous` for a failed sign-in',
+          '`operator` for the operator token, `staff:{id}`, `member:{id}` of a shop, or `anonymous` for a person whose sign-in failed, or who requested a new password',
       }),
       actor_name: Nullable(Type.String(), {
         description: 'The staff member’s name, or the member’s e-mail address, at that time',
       }),
-      role: Type.String({ description: '`root`, the role of the staff member, or `seller`' }),
+      role: Type.String({
+        description:
+          '`root` for the operator token, the role of the staff member, `seller`, or `anonymous`',
+      }),
       action: Type.String({
         description:
           'The operation’s `operationId`, method and path in the dashboard, or the sign-in event',

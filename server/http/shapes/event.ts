@@ -21,10 +21,10 @@ const OrderCreatedData = component(
       item_name: Type.String({
         description: 'Name of the card or product at the time of the sale',
       }),
-      buyer_name: Type.String(),
+      buyer_name: Type.String({ description: 'Empty if the buyer’s data was erased' }),
       delivery_address: Type.Unsafe<object | null>({
         anyOf: [AddressSchema, { type: 'null' }],
-        description: 'null if the checkout had no address',
+        description: 'null if the checkout had no address, or the buyer’s data was erased',
       }),
     },
     { description: 'The new order row.' },

@@ -6,6 +6,10 @@ import type { Order } from '../../orders/order.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 
+export const buyerName = Nullable(Type.String(), {
+  description: 'null if the buyer’s data was erased',
+})
+
 export const orderFields = {
   id: Type.Integer(),
   slice_key: Type.String({ description: 'Rows with the same slice key ship together' }),
@@ -56,7 +60,7 @@ export const orderFields = {
     },
     { description: 'Amounts in decimal euros. A refund changes only `refunded_amount`.' },
   ),
-  buyer: Type.Object({ name: Nullable(Type.String()) }),
+  buyer: Type.Object({ name: buyerName }),
   created_at: Nullable(Timestamp()),
   shipped_at: Nullable(Timestamp()),
   received_at: Nullable(Timestamp()),

@@ -6,14 +6,17 @@ import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from './address.ts'
-import { exampleOrder, OrderSchema, orderJson } from './order.ts'
+import { buyerName, exampleOrder, OrderSchema, orderJson } from './order.ts'
 
 export const sliceFields = {
   slice_key: Type.String(),
   orders: Type.Array(OrderSchema, { description: 'All rows of the slice' }),
   buyer: Type.Object({
-    name: Nullable(Type.String()),
-    address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
+    name: buyerName,
+    address: Type.Unsafe<object | null>({
+      anyOf: [AddressSchema, { type: 'null' }],
+      description: 'null if the checkout had no address, or the buyer’s data was erased',
+    }),
   }),
   totals: Type.Object({
     merchandise: amount('Sum of price times quantity over all rows'),

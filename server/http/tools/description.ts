@@ -18,6 +18,13 @@ A bulk operation counts as one write for each 100 items. See [docs/tools.md](${p
     { name: 'Changes', description: 'Everything that changed since your last request' },
   ],
   security: { name: 'apiKey', description: 'An API key: svc_live_ and 40 characters' },
+  otherCredentials: [{ name: 'deviceToken', description: 'The access token of a device login' }],
   showsLimits: true,
+  errorTexts: {
+    conflict: {
+      description: 'The current state of the record does not allow this operation.',
+      message: 'The order is shipped; this requires it to be pending.',
+    },
+  },
 })
 toolsApi.prefix = '/tools/v1'

@@ -56,6 +56,7 @@ export const newKeyRoutes =
           description:
             'For the command line only: takes the access token of a device login (RFC 8628) instead of a key, and returns a key with scopes that the member has allowed. The token then ends. Responds with 409 if the account has 100 keys that aren’t revoked. Only this response contains the key’s secret. Needs no scope.',
           tags: ['Keys'],
+          security: [{ deviceToken: [] }],
           body: KeyInput,
           response: { 201: NewKey('The new key') },
           'x-errors': ['conflict', 'validation_error'],
