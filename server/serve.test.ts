@@ -545,7 +545,7 @@ describe.concurrent('a start that cannot succeed', () => {
 })
 
 describe.concurrent('outside the sandbox', () => {
-  it('outside the sandbox there is no operator API without a token, no demo seller, and no printed secret', async () => {
+  it('outside the sandbox there is no operator API without a token, no demo seller, and no printed secret, and later no sandbox', async () => {
     const { db, url } = await testDatabase('product')
     const service = await started({ DATABASE_URL: url, ...PRODUCTION })
     const { baseUrl, docs } = service.printed()
@@ -560,6 +560,15 @@ describe.concurrent('outside the sandbox', () => {
     }
     expect(await db`select from accounts`).toHaveLength(0)
     expect(await service.stop()).toMatchObject({ code: 0 })
+
+    expectOneLine(
+      await runToEnd(['serve'], {
+        ...onDatabase(url),
+        PORT: String(await freePort()),
+        LOG_LEVEL: 'silent',
+      }),
+      /^SANDBOX is true, but the database belongs to a marketplace: /,
+    )
   })
 })
 

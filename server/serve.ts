@@ -22,6 +22,7 @@ import {
 } from './processes/installation.ts'
 import { runUntilStopped, type Started } from './processes/lifecycle.ts'
 import type { PrimaryLink } from './processes/primary-link.ts'
+import { markLive } from './sandbox/clock.ts'
 import { type DemoAccess, demoAccess } from './sandbox/demo-seller.ts'
 import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
@@ -88,6 +89,8 @@ async function startOn(
 ): Promise<void> {
   const ctx = await openService(config, databaseUrl, log, closers, { primary })
   await requireSecretKey(ctx)
+  // After the checks, because a start with wrong settings must not take the database of a sandbox.
+  if (!config.sandbox) await markLive(ctx.db)
   // While PostgreSQL prepares the next sets, the routes are built.
   const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
   // Stopped at the same time, because a slow delivery must not keep the service accepting requests.

@@ -27,7 +27,8 @@ export const MAX_ADVANCED_SECONDS = 100 * 365 * 24 * 60 * 60
 /**
  * Starts a clock that follows the offset in the database. It signals `time` when it has moved.
  *
- * @throws StartError outside the sandbox if a sandbox has moved it
+ * @throws StartError outside the sandbox if a sandbox has moved it, and in the sandbox if the database belongs to a
+ *   marketplace
  */
 export async function startClock(
   ctx: Pick<Context, 'db' | 'begin' | 'signal' | 'config'>,
@@ -56,6 +57,11 @@ export async function startClock(
       'The test clock of this database was moved in a sandbox, so its records have dates in the future. Use another database.',
     )
   }
+  if (ctx.config.sandbox && (await isLive(ctx.db))) {
+    throw new StartError(
+      'SANDBOX is true, but the database belongs to a marketplace: a sandbox would mark its payouts as paid and capture its e-mail. Use another database for the sandbox; the marketplace itself needs SANDBOX=false.',
+    )
+  }
 
   return {
     now,
@@ -75,6 +81,17 @@ export async function startClock(
       return now()
     },
   }
+}
+
+/** Marks the database as that of a marketplace, so that no sandbox starts on it. */
+export async function markLive(db: Db): Promise<void> {
+  // A standby accepts no update, not even one of no row.
+  if (!(await isLive(db))) await db`update clock set live = true`
+}
+
+async function isLive(db: Db): Promise<boolean> {
+  const [clock] = await db<{ live: boolean }[]>`select live from clock`
+  return clock?.live ?? false
 }
 
 async function tooFarAhead(db: Db): Promise<ApiError> {

@@ -71,7 +71,7 @@ export const SETTINGS = {
     parse: flag,
     fallback: '`true` without `DATABASE_URL`, else `false`',
     description:
-      'Test clock, simulated carrier, captured e-mail, demo seller, and generated secrets',
+      'Test clock, simulated carrier, captured e-mail, demo seller, and generated secrets ([below](#sandbox))',
   },
   OPERATOR_TOKEN: {
     parse: bearerToken,

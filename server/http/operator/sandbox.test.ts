@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sendMail } from '../../mail/outbox.ts'
-import { startClock } from '../../sandbox/clock.ts'
+import { markLive, startClock } from '../../sandbox/clock.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { startMailServer } from '../../test/fakes/mail-server.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
@@ -114,6 +114,19 @@ it('a service outside the sandbox does not start on a database whose test clock 
   await goLive()
   await sandbox.operator.post(CLOCK, { payload: { advance_seconds: 1 } })
   await expect(goLive()).rejects.toThrow(/^The test clock .*\. Use another database\.$/)
+})
+
+it('a sandbox does not start on the database of a marketplace, unless that is a copy whose mark was removed', async () => {
+  const real = await startTestApp({ settings: { SANDBOX: 'false' } })
+  const startSandbox = () => startTestApp({ databaseUrl: real.databaseUrl })
+  await markLive(real.ctx.db)
+  await markLive(real.ctx.db)
+  await expect(startSandbox()).rejects.toThrow(
+    /^SANDBOX is true, but the database belongs to a marketplace: .* SANDBOX=false\.$/,
+  )
+  await startTestApp({ databaseUrl: real.databaseUrl, settings: { SANDBOX: 'false' } })
+  await real.ctx.db`update clock set live = false`
+  await startSandbox()
 })
 
 describe('sandbox e-mail', () => {
