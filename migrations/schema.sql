@@ -165,6 +165,7 @@ create table clock (
   only_row boolean default true not null,
   advanced_seconds bigint default 0 not null,
   live boolean default false not null,
+  key_check bytea,
   constraint clock_pkey PRIMARY KEY (only_row),
   constraint clock_advanced_seconds_check CHECK (advanced_seconds >= 0),
   constraint clock_only_row_check CHECK (only_row)

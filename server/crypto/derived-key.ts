@@ -10,7 +10,13 @@ export type SealedPurpose = 'webhook secrets' | 'bank accounts' | 'stored respon
  * @throws Error without a secret key, which the settings only allow in tests
  */
 export function deriveKey(
-  purpose: 'label links' | 'device codes' | 'oauth codes' | 'oauth signatures' | SealedPurpose,
+  purpose:
+    | 'label links'
+    | 'device codes'
+    | 'oauth codes'
+    | 'oauth signatures'
+    | 'key check'
+    | SealedPurpose,
   { secretKey }: Pick<Config, 'secretKey'>,
 ): Buffer {
   if (secretKey === undefined) throw new Error('There is no secret key.')

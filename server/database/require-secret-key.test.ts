@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { submitSetup } from '../money/payout-setup.ts'
-import { startTestApp } from '../test/app.ts'
+import { startTestApp, type TestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { cardItem, list } from '../test/fixtures/listings.ts'
 import { act, buy, openShop, ship } from '../test/fixtures/orders.ts'
@@ -16,10 +16,24 @@ async function twoServices(settings: Record<string, string> = {}) {
   return { app, other }
 }
 
+it('outside the sandbox, of two services that start first on a database with different SECRET_KEYs, one is refused, until the key is changed', async () => {
+  const { app, other } = await twoServices()
+  for (const { ctx } of [app, other]) ctx.config.sandbox = false
+  const start = ({ ctx }: TestApp) => requireSecretKey(ctx)
+  const started = await Promise.allSettled([start(app), start(other)])
+  expect(started.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  const [first, second] = started[0].status === 'fulfilled' ? [app, other] : [other, app]
+  await start(first)
+  await expect(start(second)).rejects.toThrow(
+    /^SECRET_KEY is not the key with which a service has started on this database before\./,
+  )
+  await app.ctx.db`update clock set key_check = null`
+  await start(second)
+  await expect(start(first)).rejects.toThrow()
+})
+
 it('a service does not start with a SECRET_KEY that cannot read the stored endpoint secrets', async () => {
   const { app, other } = await twoServices()
-  // Without stored secrets there is nothing to decrypt, so any key will do.
-  await requireSecretKey(other.ctx)
   await subscribe(await app.seller(), 'https://shop.example/hooks')
   await requireSecretKey(app.ctx)
   await expect(requireSecretKey(other.ctx)).rejects.toThrow(

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { SealedPurpose } from '../crypto/derived-key.ts'
+import { deriveKey, type SealedPurpose } from '../crypto/derived-key.ts'
 import { unsealText } from '../crypto/sealed.ts'
 import { StartError } from '../start-error.ts'
 import type { Db } from './sql.ts'
@@ -7,7 +7,8 @@ import type { Db } from './sql.ts'
 /**
  * Refuses to start a service with another SECRET_KEY than the one that encrypted the stored secrets. It would fail to
  * sign webhooks and to pay sellers, and store new secrets that the right key can't read. Reads one secret of each table;
- * stored responses expire within a day, so they don't count.
+ * stored responses expire within a day, so they don't count. The first start outside the sandbox stores a check of its key,
+ * so that two services of a marketplace can't begin with different keys while nothing is encrypted.
  *
  * @throws StartError
  */
@@ -16,7 +17,7 @@ export async function requireSecretKey({
   config,
 }: {
   db: Db
-  config: Pick<Config, 'secretKey'>
+  config: Pick<Config, 'secretKey' | 'sandbox'>
 }): Promise<void> {
   const secrets = await db<{ purpose: SealedPurpose; accountId: number; sealed: Buffer }[]>`
     (
@@ -57,4 +58,28 @@ export async function requireSecretKey({
       )
     }
   }
+  // Each DATA_DIR of a sandbox generates a key of its own.
+  if (config.sandbox) return
+  const check = deriveKey('key check', config)
+  const first = (await readCheck(db)) ?? (await storeCheck(db, check))
+  if (!first.equals(check)) {
+    throw new StartError(
+      'SECRET_KEY is not the key with which a service has started on this database before. Start all services with the same key.',
+    )
+  }
+}
+
+async function readCheck(db: Db): Promise<Buffer | null> {
+  const [clock] = await db<{ check: Buffer | null }[]>`select key_check as check from clock`
+  return clock!.check
+}
+
+/** Stores the check, unless another service has stored one meanwhile, and returns the stored one. */
+async function storeCheck(db: Db, check: Buffer): Promise<Buffer> {
+  const [clock] = await db<{ check: Buffer }[]>`
+    update clock
+    set key_check = coalesce(key_check, ${check})
+    returning key_check as check
+  `
+  return clock!.check
 }
