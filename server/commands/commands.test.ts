@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
+import { migrationFiles } from '../database/migrate.ts'
 import { transactionsOn } from '../database/transactions.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
 import { StartError } from '../start-error.ts'
-import { testDatabase } from '../test/database.ts'
+import { databaseAtVersion, testDatabase } from '../test/database.ts'
 import { newHome, query } from '../test/embedded-homes.ts'
 import {
   embedded,
@@ -182,6 +183,31 @@ describe('the administration commands', () => {
       const ended = await runToEnd([...parameters], settings)
       expect(ended).toMatchObject({ code: 1, stdout: '', stderr: `${line}\n` })
     }
+  })
+})
+
+describe('a database that lacks migrations', () => {
+  const account = ['accounts:create', '--shop-name', 'A', '--email', 'a@shops.example']
+  const settingsFor = async (version: number) => ({
+    DATABASE_URL: await databaseAtVersion(version),
+    PUBLIC_URL: 'https://cards.example',
+  })
+
+  it('a database of an earlier version is updated by migrate, and refused by the other commands with one line', async () => {
+    const files = await migrationFiles()
+    const last = files.at(-1)!
+    const settings = await settingsFor(files.length - 1)
+    const stderr = `The database is of an earlier version of Cardstall and lacks the migration ${last}. Stop the services of that version, then start this one or run its command migrate.\n`
+    for (const command of [account, ['keys:revoke', '1', '1']]) {
+      expect(await runToEnd(command, settings)).toMatchObject({ code: 1, stdout: '', stderr })
+    }
+    const migrated = await runToEnd(['migrate'], settings)
+    expect(migrated).toMatchObject({ code: 0, stdout: `${last}\n`, stderr: '' })
+    expect(await runToEnd(account, settings)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it('a command creates the tables of an empty database', async () => {
+    expect(await runToEnd(account, await settingsFor(0))).toMatchObject({ code: 0, stderr: '' })
   })
 })
 

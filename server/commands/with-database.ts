@@ -27,11 +27,14 @@ export type CommandDatabase = {
  * Runs a command's work on the migrated database of the settings. The database is always closed afterwards, also after
  * a signal: an embedded one is stopped unless another process uses it.
  *
- * @throws StartError if the database cannot be used, or a signal interrupted the work
+ * @param options.mayUpdate applies the migrations that an existing database lacks, and not only those of a new one
+ * @throws StartError if the database cannot be used, or is of an earlier version and may not be updated, or a signal
+ *   interrupted the work
  */
 export async function withDatabase<T>(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   work: (database: CommandDatabase) => Promise<T>,
+  { mayUpdate = false }: { mayUpdate?: boolean } = {},
 ): Promise<T> {
   const interrupted = signalToEnd()
   const opening = openDatabase(config)
@@ -45,7 +48,7 @@ export async function withDatabase<T>(
   try {
     const done = async () => {
       interrupted.throwIfAborted()
-      const migrated = await migrate(sql, url)
+      const migrated = await migrate(sql, url, mayUpdate ? undefined : refuseUpdate)
       interrupted.throwIfAborted()
       const { begin } = transactions
       return work({ db: sql, begin, databaseUrl: url, migrated, interrupted })
@@ -57,6 +60,13 @@ export async function withDatabase<T>(
     await Promise.allSettled([transactions.end(), sql.end({ timeout: 1 })])
     await database.close()
   }
+}
+
+/** Running services of the earlier version can't work on an updated database. */
+function refuseUpdate([first]: string[]): never {
+  throw new StartError(
+    `The database is of an earlier version of Cardstall and lacks the migration ${first}. Stop the services of that version, then start this one or run its command migrate.`,
+  )
 }
 
 /** Aborts with the first signal that ends a process. npm sends a second one after the terminal's: it changes nothing. */
