@@ -1,6 +1,7 @@
 import { COMMANDS, findCommand } from './commands/commands.ts'
 import { commandHelp, programHelp, version } from './commands/help.ts'
 import { readConfig, unknownSettings } from './config.ts'
+import { PROCESS_COMMAND } from './processes/process-command.ts'
 import { readDotEnv } from './settings/dot-env.ts'
 import { StartError } from './start-error.ts'
 
@@ -28,7 +29,8 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
   }
   if (parameters.some(isHelp)) return print(commandHelp(name, command))
 
-  readDotEnv(process.env)
+  // One of several processes has the settings from its primary process. The file may have changed since that started.
+  if (name !== PROCESS_COMMAND) readDotEnv(process.env)
   const config = readConfig(process.env, command.settings)
   const warnings = unknownSettings(process.env)
   if (!command.logs) for (const line of warnings) process.stderr.write(`${line}\n`)

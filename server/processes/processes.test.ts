@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { Agent, request as sendRequest } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -283,6 +283,18 @@ it('two processes share one port and one embedded database and stop together, an
   expect(await next.stop()).toMatchObject({ code: 0, signal: null })
   expect(nextProcesses.filter(isAlive)).toEqual([])
   expect(isOff(service.dataDir, pid)).toBe(true)
+})
+
+it('a process that takes the place of another one has the settings of the start, although .env has changed since', async () => {
+  const { url } = await testDatabase('product')
+  const settings = { ...NO_LIMITS, DATABASE_URL: url, SANDBOX: 'true' }
+  const service = await (await startService(settings, { dotEnv: 'PROCESSES=2\n' })).ready()
+  const [first, second] = await bothListen(service)
+  // The first line would hide the new process from the log, and the second one would end it.
+  appendFileSync(`/proc/${service.pid}/cwd/.env`, 'LOG_LEVEL=silent\nhush\n')
+  process.kill(first!, 'SIGTERM')
+  await until('the process has ended', () => !isAlive(first!))
+  expect(await bothListen(service)).toContain(second)
 })
 
 it('a start of two processes that cannot succeed fails with one line', async () => {

@@ -102,12 +102,13 @@ export type Service = Command & {
  * Starts `node cardstall.js serve` on a free loopback port, without waiting until it is ready.
  *
  * @param options.group the process leads a process group, and signals go to the group, as in a terminal
+ * @param options.dotEnv the content of .env in its working directory
  * @param options.preload the source of a module that Node loads first
  * @param options.program the path of another cardstall.js
  */
 export async function startService(
   settings: Settings = {},
-  options: { group?: boolean; preload?: string; program?: string } = {},
+  options: { dotEnv?: string; group?: boolean; preload?: string; program?: string } = {},
 ): Promise<Service> {
   const port = Number(settings.PORT ?? (await freePort()))
   const dataDir = settings.DATA_DIR ?? newDataDir()
