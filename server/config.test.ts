@@ -99,6 +99,8 @@ describe('readConfig', () => {
     ['MAIL_FROM', 'Card Shop'],
     ['MAIL_FROM', 'a@cards.example, b@cards.example'],
     ['MAIL_FROM', 'Card\nShop <shop@cards.example>'],
+    ['MAIL_FROM', "'shop@cards.example'"],
+    ['PAYOUT_NAME', '"Card Shop"'],
     ['CARRIER', 'pigeon'],
     ['STORAGE_URL', 'ftp://files'],
     ['MARKETPLACE_URL', 'nowhere'],
@@ -287,6 +289,10 @@ describe('readConfig', () => {
     ['DATABASE_URL', 'postgres:///cards?user=me@tenant&host=/run/postgresql'],
     ['DATABASE_URL', 'postgres://me:geheim@%2Frun%2Fpostgresql/cards'],
     ['REDIS_URL', 'rediss://:geheim@cache/2'],
+    ['MAIL_FROM', '"Card Shop" <shop@cards.example>'],
+    ['PAYOUT_NAME', "'t Kaarthuis"],
+    // An installation may run with it.
+    ['OPERATOR_TOKEN', "'geheim'"],
   ])('the setting %s=%s is valid', (name, value) => {
     expect(linesOf({ SANDBOX: 'true', MAIL_FROM: 'a@b.example', [name]: value })).toEqual([])
   })

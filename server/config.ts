@@ -211,6 +211,11 @@ type ValueOf<N extends SettingName> = (typeof SETTINGS)[N] extends { parse: Pars
     : T | undefined
   : never
 
+/** `docker run --env-file` and Kubernetes keep the quotes of a file, which `readDotEnv` removes. */
+const QUOTED = /^(["']).*\1$/s
+/** An installation may already run with such a secret. */
+const MAY_BE_QUOTED: SettingName[] = ['SECRET_KEY', 'OPERATOR_TOKEN']
+
 /** The value of a setting, or its default. An invalid value is added to `problems` and counts as absent. */
 function readSetting(
   name: SettingName,
@@ -221,6 +226,10 @@ function readSetting(
   const fallback = () => ('default' in setting ? setting.parse(setting.default) : undefined)
   const text = given?.trim()
   if (!text) return fallback()
+  if (QUOTED.test(text) && !MAY_BE_QUOTED.includes(name)) {
+    problems.set(name, 'must not be in quotes, because they are a part of the value here.')
+    return fallback()
+  }
   try {
     return setting.parse(text)
   } catch (error) {
