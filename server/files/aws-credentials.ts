@@ -86,8 +86,9 @@ function renewing(
 type RoleCredentials = AwsCredentials & { expiresAt: number }
 
 async function roleCredentials(environment: NodeJS.ProcessEnv): Promise<RoleCredentials> {
+  // An empty variable counts as absent.
   const path = environment.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI
-  const url = environment.AWS_CONTAINER_CREDENTIALS_FULL_URI ?? (path && CONTAINERS + path)
+  const url = environment.AWS_CONTAINER_CREDENTIALS_FULL_URI || (path && CONTAINERS + path)
   return parse(await (url ? ofContainer(url, environment) : ofMachine(environment)))
 }
 
@@ -100,7 +101,7 @@ async function ofContainer(url: string, environment: NodeJS.ProcessEnv): Promise
 }
 
 async function ofMachine(environment: NodeJS.ProcessEnv): Promise<string> {
-  const root = environment.AWS_EC2_METADATA_SERVICE_ENDPOINT ?? MACHINES
+  const root = environment.AWS_EC2_METADATA_SERVICE_ENDPOINT || MACHINES
   const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': '60' }
   const headers = {
     'x-aws-ec2-metadata-token': await read(`${root}/latest/api/token`, ttl, 'PUT'),
