@@ -105,7 +105,7 @@ export const SETTINGS = {
     parse: serverUrl('redis:', 'rediss:'),
     fallback: 'none',
     description:
-      '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between services, also on several machines. While it is unavailable each process counts for itself',
+      '`redis://…` or `rediss://…` (Redis or Valkey): shares the rate-limit counters between services, also on several machines. Each installation needs a database of its own (`redis://cache/1`), or they would share their counters. While it is unavailable each process counts for itself',
   },
   WEBHOOK_ALLOW_PRIVATE: {
     parse: flag,
