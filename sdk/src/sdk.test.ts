@@ -717,6 +717,16 @@ describe('retries', () => {
     await lost.request('DELETE', `/listings/${other}`)
   })
 
+  it('a repeated deletion fails, and deletes nothing, if only the page of a proxy says that the listing is not found', async () => {
+    const [id] = await listed()
+    const headers = { 'content-type': 'text/plain' }
+    const page = new Response('404 page not found', { status: 404, headers })
+    const { client: flaky, sent } = scripted([refusal(502), page])
+    await expect(flaky.listings.delete(id!)).rejects.toThrow(NotFoundError)
+    expect(sent).toHaveLength(2)
+    expect((await client.tools.listings.get(id!)).status).toBe('active')
+  })
+
   it('a repeated deletion of an unknown listing fails if no earlier attempt can have deleted it', async () => {
     const refusedInFormerBun = Object.assign(new Error('Unable to connect.'), {
       code: 'ConnectionRefused',

@@ -127,8 +127,8 @@ export function openTransport(options: ClientOptions): Transport {
       try {
         return await attemptOnce(attempt)
       } catch (error) {
-        // The attempt whose response was lost has deleted it.
-        if (mayBeDone && method === 'DELETE' && (error as CardstallError).status === 404) {
+        // The attempt whose response was lost has deleted it. A 404 of a proxy has no type.
+        if (mayBeDone && method === 'DELETE' && (error as CardstallError).type === 'not_found') {
           return { body: undefined as T, headers: new Headers() }
         }
         if (attempt > maxRetries || signal?.aborted || !mayRetry(error, retry)) throw error
