@@ -340,6 +340,21 @@ export const labelUnusedEmail = (
   ]),
 })
 
+/** To the seller, about a label that the carrier withholds only some time after the purchase. */
+export const labelWithheldEmail = (
+  ctx: Pick<Context, 'config'>,
+  { seller }: Pick<Parties, 'seller'>,
+  { orderId, message }: { orderId: number; message: string | null },
+): NewMail => ({
+  to: seller.email,
+  subject: `The label of order ${orderId} needs you`,
+  text: textFor(seller.shopName, [
+    `You bought a label for order ${orderId}, but we could not get its PDF.`,
+    message,
+    `The page of the order: ${orderPage(ctx, orderId)}`,
+  ]),
+})
+
 /** To the buyer, about all rows of a checkout. */
 export function confirmationEmail(
   buyer: Parties['buyer'],

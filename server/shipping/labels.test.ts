@@ -621,6 +621,51 @@ describe('a reading of the carrier', () => {
     ])
   })
 
+  const mailsAbout = async ({ sliceKey }: InsertedSlice) =>
+    (await app.operator.get(`/operator/v1/mails?slice_key=${sliceKey}`)).body.data
+
+  it('a seller gets one e-mail when the carrier withholds a label after the purchase, however often it is read again', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
+      ...reading({ status: 'processing' }),
+    })
+    await label(parcel)
+    await label(parcel)
+    expect(await mailsAbout(parcel)).toEqual([])
+    interfere(reading({ status: 'action_required', message: 'Fix it.' }))
+    await advance(app.operator, 60)
+    await app.runPolls()
+    expect((await label(parcel)).body.data.status).toBe('action_required')
+    const [id] = parcel.orderIds
+    expect(await mailsAbout(parcel)).toMatchObject([
+      {
+        subject: `The label of order ${id} needs you`,
+        text: expect.stringMatching(new RegExp(`\n\nFix it\\.\n\n.*/dashboard/orders/${id}$`)),
+      },
+    ])
+  })
+
+  it('a seller gets no e-mail about a label that is withheld at the purchase, or not needed any more', async () => {
+    const [withheld, cancelled] = [await order(), await order()]
+    interfere({
+      buy: async (parcel) => ({
+        ...(await simulated.buy(parcel)),
+        status: parcel.sliceKey === withheld.sliceKey ? 'action_required' : 'processing',
+      }),
+      ...reading({ status: 'action_required', message: 'Fix it.' }),
+    })
+    for (const parcel of [withheld, cancelled]) await label(parcel)
+    await app.operator.post(`/operator/v1/orders/${cancelled.orderIds[0]}/cancel`, {
+      payload: { cancelled_by: 'buyer' },
+    })
+    for (const parcel of [withheld, cancelled]) {
+      expect((await label(parcel)).body.data.status).toBe('action_required')
+      const mails: { text: string }[] = await mailsAbout(parcel)
+      expect(mails.filter(({ text }) => text.includes('Fix it.'))).toEqual([])
+    }
+  })
+
   it('a label that is erased while the carrier is asked for its code gets no link', async () => {
     const parcel = await order()
     interfere({

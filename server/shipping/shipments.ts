@@ -4,6 +4,8 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { orderLabelReady } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
+import { sendMail } from '../mail/outbox.ts'
+import { labelWithheldEmail, partiesOf } from '../orders/emails.ts'
 import { lockSlice, markTracked } from '../orders/locks.ts'
 import { type Link, labelUrl, newLink } from './label-link.ts'
 import { FIRST_POLL_MS } from './poll-schedule.ts'
@@ -165,6 +167,12 @@ export async function applyReading(
     where slice_id = ${before.sliceId}
   `
   await writeTracking(tx, before, after)
+  // The seller knows of a label that is withheld at the purchase, from its response and its event.
+  const isWithheldNow = before.status === 'processing' && status === 'action_required'
+  if (isWithheldNow && !isNew && before.hasRowsToShip) {
+    const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), after)
+    await sendMail(tx, { ...mail, sliceId: after.sliceId })
+  }
   return isNews ? recordLabelReady(tx, after) : after
 }
 
