@@ -210,6 +210,7 @@ describe('an e-mail', () => {
 
   it.each([
     ['the recipient', { recipient: refuse(550, 'no such user') }, '550 no such user'],
+    ['an unknown recipient', { recipient: refuse(550, '5.1.1 unknown') }, '550 5.1.1 unknown'],
     ['the e-mail', { end: refuse(554, 'looks like spam') }, '554 looks like spam'],
   ])(
     'an e-mail fails at once when the server permanently refuses %s',
@@ -246,6 +247,25 @@ describe('an e-mail', () => {
       error: 'The mail server refused the login (535).',
     })
   })
+
+  it.each([
+    ['recipient', 554, '5.7.1 <kanto@shops.example>: Relay access denied'],
+    ['recipient', 550, '5.1.8 Sender address rejected: Domain not found'],
+    ['end', 550, '5.7.60 Client does not have permissions to send as this sender'],
+    ['end', 550, '5.4.5 Daily user sending limit exceeded'],
+  ] as const)(
+    'an e-mail is retried when the server refuses the sender at the %s: %i %s',
+    async (step, code, text) => {
+      server[step] = refuse(code, text)
+      await sendMail(app.ctx, MAIL)
+      await app.runMail()
+      expect(await row()).toMatchObject({
+        status: 'waiting',
+        attempts: 1,
+        error: `The mail server refused the sender: ${code} ${text}`,
+      })
+    },
+  )
 
   it('a stored error quotes at most 200 characters of the server’s reply', async () => {
     server.recipient = refuse(550, 'no '.repeat(200))

@@ -8,6 +8,11 @@ const TIMEOUT_MS = 15_000
 /** Bounds an attempt, in multiples of the timeout: a server can be slow with each line of its replies. */
 const ATTEMPT_TIMEOUTS = 4
 const MAX_REPLY_CHARACTERS = 200
+/**
+ * Replies about the permission to send (5.7.x), the sender's address (5.1.7, 5.1.8) or a quota (5.4.5), by their code of
+ * RFC 3463. Many servers send them only in response to RCPT TO or to the message.
+ */
+const SENDER_REFUSED = /^5\d\d[ -]5\.(7\.\d+|1\.[78]|4\.5)\b/
 
 /** Sends through an SMTP server. Connections are pooled, because e-mails often come in bursts. */
 export function smtpMailer(
@@ -81,8 +86,9 @@ function mailErrorFrom(error: SmtpError): MailError {
         return new MailError('The e-mail is malformed and cannot be sent.', { isPermanent: true })
       }
       // A refused sender is a matter of the settings, which the operator can fix before the next attempt.
-      const isPermanent = permanent === true && command !== 'MAIL FROM'
-      const refusal = `The mail server refused ${refusedPart(command)}`
+      const isOfSender = command === 'MAIL FROM' || SENDER_REFUSED.test(error.response ?? '')
+      const isPermanent = permanent === true && !isOfSender
+      const refusal = `The mail server refused ${isOfSender ? 'the sender' : refusedPart(command)}`
       return new MailError(`${refusal}: ${reply(error)}`, {
         isPermanent,
         summary: `${refusal}${detail(responseCode)}.`,
@@ -115,8 +121,8 @@ function mailErrorFrom(error: SmtpError): MailError {
 /** A reply that isn't SMTP can begin with any number. */
 const isRefusal = (code: number | undefined) => code !== undefined && code >= 400 && code < 600
 
-const refusedPart = (command = '') =>
-  ({ 'MAIL FROM': 'the sender', 'RCPT TO': 'the recipient' })[command] ?? 'the e-mail'
+const refusedPart = (command: string | undefined) =>
+  command === 'RCPT TO' ? 'the recipient' : 'the e-mail'
 
 const reply = ({ response = '' }: SmtpError) =>
   response.replace(/[\s\p{Cc}]+/gu, ' ').slice(0, MAX_REPLY_CHARACTERS)
