@@ -61,7 +61,7 @@ describe('an e-mail being sent', () => {
     await killed.stop('SIGKILL')
     expect(await statuses()).toEqual(['waiting 1'])
     isSilent = false
-    // Instead of waiting two minutes for the lease to expire.
+    // Instead of waiting six minutes for the lease to expire.
     await db`update mails set leased_until = clock_timestamp()`
     next = await started()
     await until('the e-mail is sent', async () => (await statuses())[0] === 'sent 2')

@@ -103,7 +103,7 @@ export type Mailer = {
 }
 
 export type MailerOptions = {
-  /** Limits connecting to the mail server, and waiting for each of its replies. */
+  /** Limits connecting to the mail server. Its replies and a whole attempt have multiples of it (smtp.ts). */
   timeoutMs?: number
 }
 

@@ -17,7 +17,7 @@ import {
 } from './mail.ts'
 
 /** Lease of a claim: twice the longest attempt (smtp.ts). */
-const LEASE_SECONDS = 120
+const LEASE_SECONDS = 360
 const RETENTION_MS = 30 * DAYS
 
 /**

@@ -4,9 +4,15 @@ import type { Mailer, MailerOptions } from './mail.ts'
 import { MailError, messageId } from './mail.ts'
 
 const MAX_CONNECTIONS = 3
+/** Limits connecting, to the end of the greeting. */
 const TIMEOUT_MS = 15_000
-/** Bounds an attempt, in multiples of the timeout: a server can be slow with each line of its replies. */
-const ATTEMPT_TIMEOUTS = 4
+/**
+ * Limits the wait for a reply, in multiples of the timeout. A server may check an e-mail for minutes before it accepts it,
+ * and an e-mail that is given up meanwhile arrives again with the next attempt.
+ */
+const REPLY_TIMEOUTS = 8
+/** Limits an attempt, in multiples of the timeout: a server can be slow with each line of its replies. */
+const ATTEMPT_TIMEOUTS = 12
 const MAX_REPLY_CHARACTERS = 200
 /**
  * Replies about the permission to send (5.7.x), the sender's address (5.1.7, 5.1.8) or a quota (5.4.5), by their code of
@@ -28,7 +34,7 @@ export function smtpMailer(
     maxRequeues: 1,
     // From the DNS lookup to the greeting.
     connectionTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
+    socketTimeout: REPLY_TIMEOUTS * timeoutMs,
   })
   // The e-mail being sent fails with the same error. An `error` event without a listener would end the process.
   server.on('error', () => {})
