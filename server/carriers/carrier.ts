@@ -13,7 +13,7 @@ export type Carrier = {
    * Reads the shipment's current state.
    *
    * @param mayRequestLabel if the carrier withheld the label at the purchase, requests it again, which may cost money
-   * @throws CarrierError
+   * @throws MissingShipmentError, CarrierError
    */
   read(id: string, options: { mayRequestLabel: boolean }): Promise<CarrierShipment>
   /** Downloads the label of a `ready` shipment, as a PDF. @throws CarrierError */
@@ -58,6 +58,19 @@ export class CarrierError extends Error {
   }
 }
 
+/** The carrier does not have the shipment that was to be read. */
+export class MissingShipmentError extends CarrierError {
+  override name = 'MissingShipmentError'
+
+  constructor(reason: string) {
+    super('refused', reason)
+  }
+}
+
 /** The seller's message when a shipment exists and its label is withheld (§3.3). */
 export const ACTION_REQUIRED =
   'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the carrier account. Resolve this with the carrier, then call again.'
+
+/** The seller's message when a shipment was cancelled at the carrier. */
+export const CANCELLED_MESSAGE =
+  'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'

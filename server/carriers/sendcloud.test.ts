@@ -479,6 +479,29 @@ describe('a service with CARRIER=sendcloud', () => {
     expect([data.status, putRequests()]).toEqual(['action_required', 1])
     expect(data.message).toMatch(/every row of this order is cancelled.*nothing to do/)
     expect(data.message).not.toMatch(/call again/)
+    parcels = []
+    expect((await call()).body.data).toMatchObject({ status: data.status, message: data.message })
+  })
+
+  it('the message about a withheld label whose parcel was deleted at Sendcloud sends the seller to the marketplace', async () => {
+    newParcel = () => unannounced(1002, 'Announcement failed')
+    const call = await newOrderLabel()
+    expect((await call()).body.data.status).toBe('action_required')
+    parcels = []
+    const { status, body } = await call()
+    expect([status, body.data.status]).toEqual([200, 'action_required'])
+    expect(body.data.message).toMatch(/cancelled at the carrier.*Ask the marketplace/)
+  })
+
+  it('a label whose parcel was being announced stays `processing` if Sendcloud does not find it', async () => {
+    newParcel = () => unannounced(1001, 'Being announced')
+    const call = await newOrderLabel()
+    expect((await call()).body.data.status).toBe('processing')
+    const hidden = parcels
+    parcels = []
+    expect((await call()).status).toBe(502)
+    parcels = hidden
+    expect((await call()).body.data.status).toBe('processing')
   })
 
   it('the seller never sees the words of Sendcloud, and can call again after its refusal', async () => {

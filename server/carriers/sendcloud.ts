@@ -3,9 +3,11 @@ import type { SendcloudSettings } from '../config.ts'
 import type { Log } from '../log.ts'
 import {
   ACTION_REQUIRED,
+  CANCELLED_MESSAGE,
   type Carrier,
   CarrierError,
   type CarrierShipment,
+  MissingShipmentError,
   type Parcel,
 } from './carrier.ts'
 
@@ -23,8 +25,6 @@ const MAX_STATUS_CHARACTERS = 200
 const BEING_ANNOUNCED = 1001
 const NOT_ANNOUNCED = [999, 1002]
 const CANCELLED = [1998, 1999, 2000, 2001]
-const CANCELLED_MESSAGE =
-  'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'
 
 /** Error codes of requests that never reached the server. */
 const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']
@@ -220,10 +220,9 @@ function openClient({ url, publicKey, secretKey }: SendcloudSettings, timeoutMs:
       const bytes = await readBody(response.body, maxBytes)
       const { statusCode } = response
       if (statusCode >= 200 && statusCode < 300) return bytes
-      throw new CarrierError(
-        isRefusal(statusCode) ? 'refused' : 'unknown',
-        `Sendcloud answered ${method} ${pathname} with ${statusCode}${codeIn(bytes)}.`,
-      )
+      const reason = `Sendcloud answered ${method} ${pathname} with ${statusCode}${codeIn(bytes)}.`
+      if (method === 'GET' && statusCode === 404) throw new MissingShipmentError(reason)
+      throw new CarrierError(isRefusal(statusCode) ? 'refused' : 'unknown', reason)
     } catch (error) {
       if (error instanceof CarrierError) throw error
       const { code, message } = error as NodeJS.ErrnoException

@@ -5,6 +5,7 @@ import {
   type Carrier,
   CarrierError,
   type CarrierShipment,
+  MissingShipmentError,
   type Parcel,
 } from './carrier.ts'
 
@@ -76,7 +77,7 @@ export function simulatedCarrier({ db, now }: { db: Db; now: () => Date }): Carr
         where id = ${id}
         returning id, status, tells_code as "tellsCode"
       `
-      if (!shipment) throw new CarrierError('refused', `Shipment ${id} does not exist.`)
+      if (!shipment) throw new MissingShipmentError(`Shipment ${id} does not exist.`)
       return shipmentFrom(shipment)
     },
 

@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Carrier, CarrierError } from '../carriers/carrier.ts'
+import {
+  CANCELLED_MESSAGE,
+  type Carrier,
+  CarrierError,
+  type CarrierShipment,
+  MissingShipmentError,
+} from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
 import type { Fulfilment } from '../enums.ts'
 import { conflict, providerError } from '../errors.ts'
@@ -128,14 +134,35 @@ async function refreshIfIncomplete(ctx: ShippingContext, shipment: Shipment): Pr
 export async function refreshShipment(
   ctx: ShippingContext,
   carrier: Carrier,
-  { sliceId, carrierId, status, labelName, isErased, hasRowsToShip }: Shipment,
+  shipment: Shipment,
 ): Promise<Shipment> {
-  const reading = await carrier.read(carrierId, { mayRequestLabel: hasRowsToShip })
+  const { sliceId, status, labelName, isErased } = shipment
+  const reading = await readingOf(carrier, shipment)
   if (status === 'ready' || isErased) return recordReading(ctx, sliceId, reading)
   const stored = await storeLabel(ctx, carrier, reading, labelName)
-  const shipment = await recordReading(ctx, sliceId, stored)
-  await discardErased(ctx, stored, shipment)
-  return shipment
+  const after = await recordReading(ctx, sliceId, stored)
+  await discardErased(ctx, stored, after)
+  return after
+}
+
+/** The carrier's reading. A shipment whose label is withheld can be deleted at the carrier when it is cancelled there. */
+async function readingOf(
+  carrier: Carrier,
+  { carrierId, status, message, hasRowsToShip }: Shipment,
+): Promise<CarrierShipment> {
+  try {
+    return await carrier.read(carrierId, { mayRequestLabel: hasRowsToShip })
+  } catch (error) {
+    if (status !== 'action_required' || !(error instanceof MissingShipmentError)) throw error
+    return {
+      id: carrierId,
+      status,
+      message: hasRowsToShip ? CANCELLED_MESSAGE : message,
+      trackingCode: null,
+      trackingUrl: null,
+      trackingStatus: null,
+    }
+  }
 }
 
 function labelFrom(ctx: Context, shipment: Shipment): Label {
