@@ -65,7 +65,8 @@ describe('GET /metrics', () => {
   it('counters with known labels start at 0, so that their first increase is visible', async () => {
     const other = await startTestApp()
     const { text } = await other.operator.get('/metrics')
-    for (const name of ['mail_attempts', 'photo_attempts', 'label_purchases', 'order_rows']) {
+    const counters = ['mail_attempts', 'photo_attempts', 'label_purchases', 'order_rows']
+    for (const name of [...counters, 'files_not_stored']) {
       const lines = text.match(new RegExp(`^cardstall_${name}_total\\{.*`, 'gm'))!
       expect(lines.length).toBeGreaterThan(1)
       for (const line of lines) expect(line).toMatch(/ 0$/)

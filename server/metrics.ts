@@ -17,6 +17,7 @@ const UNREADABLE = [400, 408, 431]
 const MAIL_OUTCOMES = ['sent', 'captured', 'logged', 'failed', 'given_up'] as const
 const PHOTO_OUTCOMES = ['stored', 'failed'] as const
 const LABEL_OUTCOMES = ['ready', 'processing', 'action_required', 'refused', 'unknown'] as const
+const FILE_KINDS = ['photo', 'label'] as const
 const ORDER_CHANGES = ['created', 'shipped', 'received', 'disputed', 'cancelled'] as const
 const IMPORT_OUTCOMES = ['complete', 'interrupted', 'failed'] as const
 const IMPORT_RESULTS = ['created', 'updated', 'unchanged', 'rejected'] as const
@@ -46,6 +47,7 @@ export type Metrics = {
   countPhotoAttempt(outcome: (typeof PHOTO_OUTCOMES)[number]): void
   /** @param outcome the status of the shipment, or the outcome of the carrier's failure */
   countLabelPurchase(outcome: LabelOutcome): void
+  countFileNotStored(kind: (typeof FILE_KINDS)[number]): void
   /** Call it after the commit. */
   countOrderRows(change: OrderChange, rows: number): void
   /** @param counts the records, as far as they are known */
@@ -164,6 +166,12 @@ export function createMetrics({
     'outcome',
     LABEL_OUTCOMES,
   )
+  const filesNotStored = counterBy(
+    'cardstall_files_not_stored_total',
+    'Attempts at storing a photo, or at fetching and storing a label, that failed',
+    'kind',
+    FILE_KINDS,
+  )
   const orderRows = counterBy(
     'cardstall_order_rows_total',
     'Order rows that were created or changed their status',
@@ -212,6 +220,7 @@ export function createMetrics({
     countMailAttempt: (outcome) => mails.labels(outcome).inc(),
     countPhotoAttempt: (outcome) => photos.labels(outcome).inc(),
     countLabelPurchase: (outcome) => labels.labels(outcome).inc(),
+    countFileNotStored: (kind) => filesNotStored.labels(kind).inc(),
     countOrderRows: (change, rows) => orderRows.labels(change).inc(rows),
 
     countImport(outcome, counts) {

@@ -9,6 +9,7 @@ import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork, startWebServer } from '../test/fakes/network.ts'
 import { insertListing, insertListingWithPhotos, insertPhotos } from '../test/fixtures/listings.ts'
+import { sampleValue } from '../test/metrics.ts'
 import { newDirectory } from '../test/new-directory.ts'
 import { jpeg } from '../test/pictures.ts'
 import { rowsRead } from '../test/rows-read.ts'
@@ -253,7 +254,12 @@ describe('a photo', () => {
     expect((await member.get('/dashboard/api/notices')).body.data).toEqual([])
   })
 
-  it('a photo is retried every ten minutes until it can be stored, and only the log has the cause', async () => {
+  it('a photo is retried every ten minutes until it can be stored, the metrics count it, and only the log has the cause', async () => {
+    const notStored = async () => {
+      const { text } = await app.operator.get('/metrics')
+      return sampleValue(text, 'cardstall_files_not_stored_total{kind="photo"}')!
+    }
+    const before = await notStored()
     const id = await insertListingWithPhotos(app, at('1'))
     const { put } = app.ctx.files
     const filesBefore = await storedFiles()
@@ -273,6 +279,7 @@ describe('a photo', () => {
       }
     })
     expect(await storedFiles()).toEqual(filesBefore)
+    expect(await notStored()).toBe(before + 4)
     expect(app.logged.findLast(({ message }) => message === 'a photo failed')).toMatchObject({
       err: expect.objectContaining({ message: 'the disk on 10.1.2.3 is full' }),
     })

@@ -83,6 +83,7 @@ async function store(
     logFailure(ctx, claimed, NOT_STORED, error)
     await postponePhoto(ctx, claimed, NOT_STORED)
     ctx.metrics.countPhotoAttempt('failed')
+    ctx.metrics.countFileNotStored('photo')
     // On a full disk, the photos without a thumbnail would take the rest of it.
     await discard(ctx, stored)
     return undefined

@@ -4,6 +4,7 @@ import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/ca
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
+import { sampleValue } from '../test/metrics.ts'
 import { until } from '../test/until.ts'
 import { whileReplaced } from '../test/while-replaced.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
@@ -688,7 +689,12 @@ describe('a reading of the carrier', () => {
     expect([status, body.data]).toMatchObject([200, { status: 'action_required', label_url: null }])
   })
 
-  it('a shipment is `processing` until its label can be fetched and stored', async () => {
+  it('a shipment is `processing` until its label can be fetched and stored, and the metrics count the failures', async () => {
+    const notStored = async () => {
+      const { text } = await app.operator.get('/metrics')
+      return sampleValue(text, 'cardstall_files_not_stored_total{kind="label"}')!
+    }
+    const before = await notStored()
     const parcel = await order()
     interfere({ label: timeOut })
     expect((await label(parcel)).body.data).toMatchObject({ status: 'processing', label_url: null })
@@ -697,7 +703,9 @@ describe('a reading of the carrier', () => {
     await whileReplaced(app.ctx, { files }, async () => {
       expect((await label(parcel)).body.data.status).toBe('processing')
     })
+    expect(await notStored()).toBe(before + 2)
     expect((await label(parcel)).body.data.status).toBe('ready')
+    expect(await notStored()).toBe(before + 2)
     expect((await eventsOf(parcel)).map((data) => data.has_label)).toEqual([false, true])
   })
 

@@ -230,7 +230,7 @@ async function storeAndRecord(
  * `processing`, and a later poll or call tries again.
  */
 export async function storeLabel(
-  { files, log }: Pick<ShippingContext, 'files' | 'log'>,
+  { files, log, metrics }: Pick<ShippingContext, 'files' | 'log' | 'metrics'>,
   carrier: Carrier,
   reading: CarrierShipment,
   labelName: string,
@@ -242,6 +242,7 @@ export async function storeLabel(
     return reading
   } catch (error) {
     log.warn({ err: error, shipment: reading.id }, 'cannot store a label; retrying later')
+    metrics.countFileNotStored('label')
     return { ...reading, status: 'processing', message: null }
   }
 }
