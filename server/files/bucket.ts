@@ -59,8 +59,9 @@ export async function openBucket(
     const { statusCode } = response
     if (statusCode >= 200 && statusCode < 300) return response
     const text = await response.body.text()
-    if (statusCode === 404 && method !== 'PUT') return undefined
     const code = text.match(/<Code>(\w+)<\/Code>/)?.[1] ?? ''
+    // A missing bucket says nothing about the file: after a wrong STORAGE_URL, deletions would seem to be done.
+    if (statusCode === 404 && method !== 'PUT' && code !== 'NoSuchBucket') return undefined
     // S3 hides from a client without ListBucket whether the file exists. A 404 would hide a wrong policy in turn.
     const hint =
       method === 'GET' && code === 'AccessDenied'

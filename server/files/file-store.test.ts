@@ -178,6 +178,17 @@ describe('a bucket', () => {
     await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow()
   })
 
+  it('a bucket that does not exist is an error, also for a deletion, not a missing file', async () => {
+    const { port } = await startWebServer((_, res) =>
+      res.writeHead(404).end('<Error><Code>NoSuchBucket</Code></Error>'),
+    )
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
+    const reason = /with 404 NoSuchBucket$/
+    await expect(files.get('photos/x.jpg')).rejects.toThrow(reason)
+    await expect(files.delete('photos/x.jpg')).rejects.toThrow(reason)
+  })
+
   it('a bucket that denies to read a file is an error that names the permission ListBucket', async () => {
     const { port } = await startWebServer((_, res) =>
       res.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>'),
