@@ -128,6 +128,10 @@ export const bulkEdit = (body: BulkEditBody, idempotencyKey: string) =>
 
 const RETRY_MS = 2_000
 
+/** Seconds to wait after a 429. A proxy can also send a date, 0 or a huge number, which don't count. */
+const secondsAfter = ({ retryAfterS = 0 }: ApiError) =>
+  retryAfterS > 0 && retryAfterS <= 3_600 ? retryAfterS : 5
+
 /**
  * Repeats a call until the service has answered: after the time that it asks for if the limit of writes is used up, and
  * after a moment if the connection is lost. The call must carry an idempotency key, or change nothing.
@@ -147,7 +151,7 @@ export async function untilAnswered<T>(
     } catch (error) {
       const isLimited = error instanceof ApiError && error.status === 429
       if (!isLimited && !(error instanceof ConnectionError)) throw error
-      const ms = isLimited ? 1000 * (error.retryAfterS ?? 5) : RETRY_MS
+      const ms = isLimited ? 1000 * secondsAfter(error) : RETRY_MS
       waiting(Math.ceil(ms / 1000))
       await pause(ms, signal)
     }

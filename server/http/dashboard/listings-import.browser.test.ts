@@ -363,6 +363,24 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     },
   )
 
+  it('an import waits for some seconds if a proxy limits it until a date', async () => {
+    const { member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /status of 429/ })
+    await page.route('**/dashboard/api/listings', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': 'Wed, 21 Oct 2099 07:28:00 GMT' },
+        body: 'Too many requests',
+      }),
+    )
+    await startImport(page, 1)
+    await page.getByText(/Waiting 5 s/).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.unrouteAll()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('1 row listed.', { exact: true }).waitFor()
+  })
+
   it.each([
     ['a chunk that was refused', false, '2 rows listed.'],
     [
