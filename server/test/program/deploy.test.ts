@@ -227,6 +227,20 @@ describe('the proxies', () => {
     }
   })
 
+  it('the proxies of the examples log no query and no referrer, because these contain links to labels and passwords, and buyers’ data', () => {
+    const [, format] = /^log_format cardstall '(.*)';$/m.exec(nginx)!
+    expect(format).toContain('$request_method $uri')
+    expect(format).not.toMatch(/\$(request|request_uri|args|arg_\w+|query_string|http_referer)\b/)
+    const servers = nginx.split(/^server \{$/m).slice(1)
+    expect(servers).toHaveLength(2)
+    for (const server of servers) {
+      expect(server.match(/access_log .*/g)).toEqual([
+        'access_log /var/log/nginx/access.log cardstall;',
+      ])
+    }
+    expect(caddy).not.toMatch(/^\s*log\b/m)
+  })
+
   it('nginx passes the Host header on with its port', () => {
     expect(nginx).toContain('proxy_set_header Host $http_host;')
   })
