@@ -39,7 +39,8 @@ export async function signIn(
   await recordSignInEvent(ctx, 'signInFailed', null, {
     requestId,
     ...(member && { record: `member:${member.id}` }),
-    after: { email: email.slice(0, MAX_EMAIL), address },
+    // Any other text is left out: people type their password into the field of the address as well.
+    after: { ...(member && { email: member.email }), address },
   })
   throw authenticationError('E-mail or password is wrong.')
 }

@@ -316,6 +316,18 @@ describe('signing in without enumeration', () => {
   })
 })
 
+it('the audit log has the address of a failed sign-in if it is a member’s, and no other text, which can be a password', async () => {
+  wait()
+  const { email } = await sellerWithPassword(app)
+  await signIn({ email: email.toUpperCase(), password: 'x' })
+  await signIn({ email: 'nobody@shops.exampleSecret12345', password: 'x' })
+  const { body } = await app.operator.get('/operator/v1/audit?action=signInFailed&per_page=2')
+  expect(body.data.map(({ after }: { after: object }) => after)).toEqual([
+    { address: '127.0.0.1' },
+    { email, address: '127.0.0.1' },
+  ])
+})
+
 it('neither passwords nor secrets of sessions are in the log', async () => {
   wait()
   const { email } = await sellerWithPassword(app)
