@@ -1,12 +1,14 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { listAudit } from '../../audit/entries.ts'
+import { type AuditEntry, listAudit } from '../../audit/entries.ts'
 import type { Service } from '../../service.ts'
+import type { StaffRole } from '../../staff/staff.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { DateTimeText, Paginated, SearchText } from '../schema.ts'
 import { AuditEntrySchema, auditEntryJson, exampleAuditEntry } from '../shapes/audit.ts'
+import { mayCall } from './permissions.ts'
 
 export const auditRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -18,7 +20,7 @@ export const auditRoutes =
           operationId: 'listAudit',
           summary: 'Read the audit log',
           description:
-            'Returns every write through the operator API and the dashboard, and every sign-in event, newest first. Entries never change, and are deleted after `AUDIT_RETENTION_DAYS`.',
+            'Returns every write through the operator API and the dashboard, and every sign-in event, newest first. Entries never change, and are deleted after `AUDIT_RETENTION_DAYS`. `before` and `after` are null for a role that may not read such a record.',
           tags: ['Staff'],
           querystring: Type.Object({
             actor: Type.Optional(SearchText({ description: 'Actor, such as `staff:3`' })),
@@ -45,9 +47,27 @@ export const auditRoutes =
           `${ctx.config.publicUrl}/operator/v1/audit`,
           query,
           (page) => listAudit(ctx, filters, page),
-          auditEntryJson,
+          (entry) => auditEntryJson(visibleTo(request.operator.role, entry)),
         )
       },
     )
     done()
   }
+
+/** The operation that reads the records of a kind, for the kinds that not every reader of the log may read. */
+const READ_BY: Record<string, string> = {
+  member: 'listMembers',
+  key: 'listKeys',
+  endpoint: 'listEndpoints',
+  listing: 'getAnyListing',
+  staff: 'listStaff',
+}
+
+/** The entry without the state of a record that the role may not read. */
+function visibleTo(role: StaffRole, entry: AuditEntry): AuditEntry {
+  // A failed sign-in has the IP address of a person also if it names no member.
+  const kind = entry.role === 'anonymous' ? 'member' : entry.record?.split(':')[0]
+  const operation = READ_BY[kind ?? '']
+  const isVisible = operation === undefined || mayCall(role, operation)
+  return isVisible ? entry : { ...entry, before: null, after: null }
+}

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
+import { form } from '../../test/fixtures/members.ts'
 import { requireRole } from './permissions.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a whole OpenAPI document, walked freely
@@ -75,6 +76,31 @@ it('each role may call exactly the operations whose description names it', async
   ])
   expect(allowed.get('finance')).not.toContain('listStaff')
   expect(allowed.get('catalog')).not.toContain('getAccount')
+})
+
+it('the audit log shows the state of a record only to the roles that may read such a record', async () => {
+  const { accountId } = await app.seller()
+  const account = `/operator/v1/accounts/${accountId}`
+  const member = await app.member(accountId)
+  const endpoint = { url: 'https://receiver.example/?token=t0k3n', events: ['order.created'] }
+  await app.operator.patch(account, { payload: { rating: 4.5 } })
+  await app.operator.post(`${account}/invitations`, { payload: { email: 'jessie@x.example' } })
+  await member.post('/dashboard/api/webhooks', { payload: endpoint })
+  await app.operator.post(`${account}/keys`, { payload: { scopes: ['orders:read'] } })
+  await app.anyone.post('/signin', form({ email: 'nobody@x.example', password: 'x' }))
+  type Entry = { role: string; record: string | null; after: object | null }
+  const kindOf = ({ role, record }: Entry) =>
+    role === 'anonymous' ? 'failed sign-in' : record?.split(':')[0]
+  const kinds = ['account', 'member', 'endpoint', 'key', 'failed sign-in', 'staff']
+  const readable = { admin: kinds, support: kinds.slice(0, -1), finance: ['account'] }
+  for (const [role, expected] of Object.entries(readable)) {
+    const { body } = await (await hire(role)).get('/operator/v1/audit?per_page=100')
+    const entries: Entry[] = body.data
+    const shown = kinds.filter(
+      (kind) => entries.find((entry) => kindOf(entry) === kind)!.after !== null,
+    )
+    expect(shown, role).toEqual(expected)
+  }
 })
 
 it('an operation that the table of roles leaves out fails the start', () => {
