@@ -1,9 +1,9 @@
 /**
  * Names of fields that the log omits: secrets, and buyers' data and texts, because entries can't be erased later. A
- * tracking URL can contain the recipient's postal code.
+ * tracking URL can contain the recipient's postal code, and some shops use the id of the buyer as that of the cart.
  */
 const SECRET =
-  /\.(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|tracking_url|payload|buyer|text|message)$|^tracking\.url$/
+  /\.(password|.*_password|key|secret|.*_secret|token|.*_token|iban|authorization|label_url|tracking_url|payload|buyer|cart_id|text|message)$|^tracking\.url$/
 
 /**
  * The user and password of a URL, such as that of a webhook endpoint, up to the last @ before its path. A URL that is the
