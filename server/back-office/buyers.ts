@@ -14,6 +14,7 @@ import { type AnyShipment, shipmentsOf } from '../shipping/all-shipments.ts'
 import { labelPath } from '../shipping/label.ts'
 import { ERASED_LABEL } from '../shipping/shipments.ts'
 import type { Address } from '../text/address.ts'
+import { canonicalAddress } from '../text/mailbox.ts'
 import { DAYS } from '../time/units.ts'
 import { eraseResponses } from '../webhooks/deliveries.ts'
 
@@ -258,7 +259,10 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
     }
   })
 
-/** The data of a buyer, without texts of staff, entries of the audit log, and responses of webhook receivers. */
+/**
+ * The data of a buyer, without texts of staff, entries of the audit log, responses of webhook receivers, and e-mail
+ * addresses of sellers.
+ */
 export type BuyerData = {
   checkouts: {
     id: number
@@ -346,10 +350,14 @@ export async function exportBuyer(ctx: Context, email: string): Promise<BuyerDat
   return {
     checkouts: [...checkouts],
     orders,
-    mails: [...mails],
+    mails: mails.map((mail) => withoutSeller(mail, email)),
     shipments: [...shipments],
     events: [...events],
     disputes: [...disputes],
     reviews: [...reviews],
   }
 }
+
+/** An e-mail without the address of a seller who is its recipient, which the mail server's reply repeats. */
+const withoutSeller = (mail: Mail, buyer: string): Mail =>
+  canonicalAddress(mail.to) === canonicalAddress(buyer) ? mail : { ...mail, to: '…', error: null }

@@ -109,7 +109,10 @@ export const listMails = (
     }
   })
 
-/** All e-mails to a buyer's address, in any casing, or about the buyer's slices, newest first. */
+/**
+ * All e-mails about a buyer's slices, and those to the buyer's address, in any casing, that are about no slice, newest
+ * first. A buyer who sells as well also gets e-mails about other buyers' slices.
+ */
 export const mailsAbout = (
   { db }: Pick<Context, 'db'>,
   to: string,
@@ -119,7 +122,7 @@ export const mailsAbout = (
   from mails m
   left join slices s on s.id = m.slice_id
   where m.id = any(array(
-    select id from mails where lower(recipient) = lower(${to})
+    select id from mails where lower(recipient) = lower(${to}) and slice_id is null
     union
     select id from mails where slice_id = any(${sliceIds}::bigint[])
   ))

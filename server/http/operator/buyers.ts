@@ -44,7 +44,8 @@ const BuyerDataSchema = Type.Object({
   ),
   orders: Type.Array(OperatorOrderSchema),
   mails: Type.Array(OperatorMailSchema, {
-    description: 'E-mails to this address, and those to sellers about the buyer’s orders',
+    description:
+      'E-mails about the buyer’s orders, with `…` as the address of a seller, and those to the buyer’s address about no order',
   }),
   shipments: Type.Array(ShipmentSchema, {
     description: 'Shipments with a platform label. `tracking` of an order row has any other code',
@@ -147,7 +148,7 @@ export const buyerRoutes =
           operationId: 'exportBuyer',
           summary: 'Export a buyer’s personal data',
           description:
-            'Returns the stored data of the buyer with this e-mail address: it leaves out reasons that staff wrote, the audit log, and responses of webhook receivers. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
+            'Returns the stored data of the buyer with this e-mail address: it leaves out reasons that staff wrote, the audit log, responses of webhook receivers, and sellers’ e-mail addresses. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
           tags: ['Buyers'],
           body: BuyerInput,
           response: { 200: Data(BuyerDataSchema, 'The data') },
