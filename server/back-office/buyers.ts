@@ -67,8 +67,8 @@ export async function eraseBuyer(
 }
 
 /**
- * Erases the data of buyers whose orders were completed `BUYER_DATA_DAYS` ago. Their reviews stay, because they were
- * written for the public.
+ * Erases the data of buyers whose orders were completed `BUYER_DATA_DAYS` ago. Their reviews stay unless they were removed,
+ * because they were written for the public.
  */
 export async function eraseOldBuyers(ctx: Context & { files: FileStore }): Promise<void> {
   const days = ctx.config.buyerDataDays
@@ -232,7 +232,8 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
       update reviews
       set text = null, reply = null, replied_at = null
       where
-        slice_id = any(${withReviews ? slices : []}::bigint[])
+        slice_id = any(${slices}::bigint[])
+        and (${withReviews}::boolean or removed_at is not null)
         and (text is not null or reply is not null)
     `
     await db`

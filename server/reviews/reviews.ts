@@ -78,13 +78,21 @@ export const changeReview = (
     return (await readReviews(tx.db, [review.id]))[0]!
   })
 
-/** Removes a review for the operator: it is no longer shown or counted. @throws not_found without a review that is shown */
+/**
+ * Removes a review for the operator: it is no longer shown or counted. That of a buyer whose data was erased loses its
+ * text and reply, which were kept for the public.
+ *
+ * @throws not_found without a review that is shown
+ */
 export const removeReview = (ctx: Context, orderId: number, reason: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const review = await lockReview(tx, orderId)
     await tx.db`
       update reviews
-      set removed_because = ${reason}, removed_at = ${tx.now()}
+      set
+        removed_because = ${reason},
+        removed_at = ${tx.now()}
+        ${review.isBuyerErased ? tx.db`, text = null, reply = null, replied_at = null` : tx.db``}
       where id = ${review.id}
     `
     await publishRating(tx, review.accountId, { stars: -review.stars, reviews: -1 })

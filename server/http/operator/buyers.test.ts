@@ -380,6 +380,26 @@ it('the export has everything about one buyer and no address of a seller, and th
   expect(entry).toMatchObject({ record: null, before: null, after: null })
 })
 
+it('a review that BUYER_DATA_DAYS keeps loses its text and reply when it is removed, as one that was removed before', async () => {
+  const [removed, kept] = [await sellTo('ritchie'), await sellTo('melody')]
+  const remove = async ({ order }: { order: number }) => {
+    const payload = { reason: 'Spam' }
+    const url = `/operator/v1/orders/${order}/review`
+    expect((await app.operator.delete(url, { payload })).status).toBe(204)
+  }
+  const reviewOf = async ({ seller }: { seller: { accountId: number } }) =>
+    JSON.parse(await get(`reviews?account_id=${seller.accountId}`)).data[0]
+  const written = { stars: 4, text: expect.stringContaining('Regards'), reply: expect.anything() }
+  await remove(removed)
+  expect(await reviewOf(removed)).toMatchObject(written)
+  await advance(app.operator, 100 * 24 * 3600)
+  await eraseOldBuyers(app.ctx)
+  expect(await reviewOf(kept)).toMatchObject({ ...written, removed: null })
+  await remove(kept)
+  const erased = { stars: 4, text: null, reply: null, removed: { reason: 'Spam' } }
+  for (const sale of [removed, kept]) expect(await reviewOf(sale)).toMatchObject(erased)
+})
+
 it('data is erased BUYER_DATA_DAYS after the order was completed, and not before', async () => {
   const { seller, buyer, done, open } = await sellTo('gary')
   await advance(app.operator, 80 * 24 * 3600)

@@ -121,7 +121,7 @@ export const reviewRoutes =
           operationId: 'removeReview',
           summary: 'Remove the review of a slice',
           description:
-            'It is no longer shown or counted, and the slice can’t be reviewed again. The operator’s list keeps it with the reason.',
+            'It is no longer shown or counted, and the slice can’t be reviewed again. The operator’s list keeps it with the reason. If the buyer’s data was erased, its text and reply are erased as well.',
           tags: ['Orders'],
           params,
           body: Type.Object(
