@@ -65,6 +65,8 @@ export async function openDirectory(storageUrl: string): Promise<FileStore> {
 
     async delete(name) {
       await rm(path.join(root, name), { force: true })
+      // A killed process may have left a copy behind, which the restart right after it took for one in progress.
+      await removeAbandoned(path.join(root, UNFINISHED))
     },
   }
 }

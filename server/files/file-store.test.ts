@@ -62,14 +62,21 @@ describe('a directory', () => {
     expect((await files.get('photos/a.jpg'))?.length).toBe(BYTES.length)
   })
 
-  it('opening a directory removes abandoned unfinished files, but no recent ones', async () => {
+  it('opening a directory and deleting a file remove abandoned unfinished files, but no recent ones', async () => {
     const root = await mkdtemp(path.join(home, 'killed-'))
     const unfinished = path.join(root, '.unfinished')
     await mkdir(unfinished)
     const [left, current] = ['left', 'current'].map((name) => path.join(unfinished, name))
-    for (const file of [left!, current!]) await writeFile(file, 'half')
-    await utimes(left!, 0, 0)
-    await openFileStore(`file:${root}`)
+    const abandon = async () => {
+      await writeFile(left!, 'half')
+      await utimes(left!, 0, 0)
+    }
+    await writeFile(current!, 'half')
+    await abandon()
+    const files = await openFileStore(`file:${root}`)
+    expect(await readdir(unfinished)).toEqual(['current'])
+    await abandon()
+    await files.delete('labels/erased.pdf')
     expect(await readdir(unfinished)).toEqual(['current'])
   })
 
