@@ -22,7 +22,13 @@ async function sell(prices: number[], option = PARCEL) {
   )
 }
 
-type Entry = { kind: string; order_id: number | null; account: string; amount: number }
+type Entry = {
+  kind: string
+  slice_key: string
+  order_id: number | null
+  account: string
+  amount: number
+}
 
 /** The entries of a slice, oldest first, as `kind account amount`. */
 async function entriesOf(sliceKey: string): Promise<string[]> {
@@ -208,4 +214,26 @@ it('a page of the ledger is full, whatever number of cancellations had nothing l
   )
   expect(body.data.map(({ order_id }: Entry) => order_id)).toEqual([orders[0], orders[0]])
   expect(body.meta.total).toBe(2)
+})
+
+it('the entries of the account refunds are all that a buyer gets back, whichever side caused it', async () => {
+  const { orderIds, sliceKey } = await sell([10, 3.33])
+  const [first, second] = orderIds
+  const reason = { reason: 'out_of_stock' }
+  const cancelled = await seller.post(`/tools/v1/orders/${first}/cancel`, { payload: reason })
+  expect(cancelled.status).toBe(200)
+  const payload = { amount: 1.1, reason: 'A scratch' }
+  await app.operator.post(`/operator/v1/orders/${second}/refund`, { payload })
+  await cancel(app, second!)
+  const refunds = async (kind: string) => {
+    const { body } = await app.operator.get(
+      `/operator/v1/ledger?kind=${kind}&from=2020-01-01&per_page=100`,
+    )
+    return (body.data as Entry[])
+      .filter(({ slice_key, account }) => slice_key === sliceKey && account === 'refunds')
+      .map(({ amount }) => amount)
+  }
+  expect(await refunds('refund')).toEqual([1.1])
+  expect(await refunds('cancellation')).toEqual([2.23, 10])
+  expect(await refunds('shipping_refund')).toEqual([6.95])
 })
