@@ -98,6 +98,32 @@ export async function changeAccount(
 }
 
 /**
+ * Replaces the shipping options at the seller's request. While the marketplace sells no labels, the seller can't add an
+ * option with one: buyers would pay the marketplace for a parcel that the seller has to pay.
+ *
+ * @throws validation_error
+ */
+export async function changeOwnShippingOptions(
+  ctx: Context,
+  id: number,
+  options: ShippingOption[],
+): Promise<void> {
+  if (ctx.config.carrier === undefined) {
+    const { shippingOptions } = await getAccount(ctx, id)
+    const isNewLabel = ({ code, fulfilment }: ShippingOption) =>
+      fulfilment === 'platform' &&
+      !shippingOptions.some((stored) => stored.code === code && stored.fulfilment === fulfilment)
+    const index = options.findIndex(isNewLabel)
+    if (index >= 0) {
+      const field = `shipping_options.${index}.fulfilment`
+      const message = `The ${field} field must be self_ship, because the marketplace sells no labels.`
+      throw validationError({ [field]: [message] })
+    }
+  }
+  await changeAccount(ctx, id, { shippingOptions: options })
+}
+
+/**
  * Checks the name of a time zone, with an area: an abbreviation such as `IST` can mean several zones.
  *
  * @throws validation_error for any other text

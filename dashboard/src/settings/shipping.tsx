@@ -261,7 +261,7 @@ function OptionDialog({
             {
               value: 'platform',
               label: 'From the marketplace',
-              help: 'You buy the label here for each order.',
+              help: 'The marketplace pays for the label and gets the price. Ask it which code and price to use.',
             },
           ]}
         />

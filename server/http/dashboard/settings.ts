@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
-import { changeAccount } from '../../accounts/accounts.ts'
+import { changeAccount, changeOwnShippingOptions } from '../../accounts/accounts.ts'
 import { setHoliday } from '../../accounts/holiday.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
 import { changePassword, requestEmailChange } from '../../members/sign-in.ts'
@@ -54,9 +54,8 @@ export const settingsApi =
       '/settings/shipping-options',
       { schema: { body: ShippingOptionsBody, response: saved } },
       async ({ member, body }, reply) => {
-        await changeAccount(ctx, member.accountId, {
-          shippingOptions: shippingOptions(body.shipping_options),
-        })
+        const options = shippingOptions(body.shipping_options)
+        await changeOwnShippingOptions(ctx, member.accountId, options)
         return reply.code(204).send(null)
       },
     )

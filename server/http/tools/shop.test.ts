@@ -3,6 +3,7 @@ import { startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, list, listed, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
+  LABEL,
   LETTER,
   openShop,
   operatorOption,
@@ -61,6 +62,28 @@ describe('PUT /tools/v1/shipping-options', () => {
     expect((await seller.put(OPTIONS, { payload })).body.error.fields).toEqual(fields)
     const account = `/operator/v1/accounts/${seller.accountId}`
     expect((await app.operator.patch(account, { payload })).body.error.fields).toEqual(fields)
+  })
+
+  it('while the marketplace sells no labels, a seller keeps an option with a label, but cannot add one', async () => {
+    const real = await startTestApp({ settings: { SANDBOX: 'false' } })
+    const seller = await openShop(real, LABEL)
+    const member = await real.member(seller.accountId)
+    const label = { ...operatorOption(LABEL), price: 1 }
+    const put = (...shipping_options: object[]) =>
+      seller.put(OPTIONS, { payload: { shipping_options } })
+    expect((await put(label)).status).toBe(200)
+    const added = { ...label, code: 'parcel' }
+    const payload = { shipping_options: [label, added] }
+    const field = 'shipping_options.1.fulfilment'
+    const message = `The ${field} field must be self_ship, because the marketplace sells no labels.`
+    for (const refused of [
+      await put(label, added),
+      await member.put('/dashboard/api/settings/shipping-options', { payload }),
+    ]) {
+      expect([refused.status, refused.body.error.fields]).toEqual([422, { [field]: [message] }])
+    }
+    const account = await real.operator.get(`/operator/v1/accounts/${seller.accountId}`)
+    expect(account.body.data.shipping_options).toEqual([label])
   })
 
   it('concurrent replacements of the shipping options all succeed, and one of them remains', async () => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { changeAccount, getAccount } from '../../accounts/accounts.ts'
+import { changeOwnShippingOptions, getAccount } from '../../accounts/accounts.ts'
 import { setHoliday } from '../../accounts/holiday.ts'
 import type { Service } from '../../service.ts'
 import { Data } from '../schema.ts'
@@ -46,7 +46,7 @@ export const shippingOptionRoutes =
           operationId: 'replaceShippingOptions',
           summary: 'Replace your shipping options',
           description:
-            'Buyers see enabled options in this order, and the first one is used for those who choose none. A buyer cannot choose an option whose `countries` or `max_value` do not fit the address or the value of the goods; without an address, only options for all countries fit. Orders keep the option with which they were placed.',
+            'Buyers see enabled options in this order, and the first one is used for those who choose none. A buyer cannot choose an option whose `countries` or `max_value` do not fit the address or the value of the goods; without an address, only options for all countries fit. Orders keep the option with which they were placed. A new option with the fulfilment `platform` is 422 if the marketplace sells no labels.',
           tags: ['Shop'],
           body: ShippingOptionsBody,
           response: { 200: OPTIONS },
@@ -56,7 +56,7 @@ export const shippingOptionRoutes =
       },
       async ({ caller, body }) => {
         const options = shippingOptions(body.shipping_options)
-        await changeAccount(ctx, caller.account.id, { shippingOptions: options })
+        await changeOwnShippingOptions(ctx, caller.account.id, options)
         return { data: options.map(ownShippingOptionJson) }
       },
     )
