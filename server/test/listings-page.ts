@@ -1,14 +1,15 @@
 import type { Page } from 'playwright-core'
 import type { TestApp } from './app.ts'
 import { advance } from './fixtures/listings.ts'
+import { SHIPS } from './fixtures/orders.ts'
 
 // Steps on the pages of the listings, for the tests in a browser.
 
 export const DAY_S = 24 * 60 * 60
 
-/** A new seller, and the member who signs in for them. */
+/** A new seller whose listings can be ordered, and the member who signs in for them. */
 export async function newShop(app: TestApp) {
-  const seller = await app.seller()
+  const seller = await app.seller({ account: SHIPS })
   return { seller, member: await app.member(seller.accountId) }
 }
 

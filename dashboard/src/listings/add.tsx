@@ -142,7 +142,7 @@ function NewListing({
       description: text('description'),
     }
     const listing = Object.fromEntries(Object.entries(given).filter(([, value]) => value))
-    const { results } = await attempt(attempts.current, (key) =>
+    const { results, warnings = [] } = await attempt(attempts.current, (key) =>
       createListings([listing], key),
     ).catch((error) => {
       if (!(error instanceof UnknownOutcomeError)) throw error
@@ -153,7 +153,7 @@ function NewListing({
       attempts.current = newAttempts()
       throw new ApiError(422, 'validation_error', 'The listing is not valid.', result.errors)
     }
-    notify(`${item.name} was listed.`)
+    notify([`${item.name} was listed.`, ...warnings].join(' '))
     await readAgain(['listings'])
     return () => navigate('/listings')
   }

@@ -316,6 +316,19 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     ])
   })
 
+  it('a new listing is confirmed with a warning if no shipping option of the shop is enabled', async () => {
+    const page = await app.open('/dashboard/listings/new?q=charizard', {
+      member: await app.member(),
+    })
+    await page
+      .getByRole('button', { name: /Charizard ex/ })
+      .first()
+      .click()
+    await page.getByRole('textbox', { name: 'Price' }).fill('7.25')
+    await page.getByRole('button', { name: 'List it' }).click()
+    await page.getByText('was listed. No shipping option of this account is enabled').waitFor()
+  })
+
   it('a new listing whose response was lost is listed again neither with another price nor a day later, and the message says that it may have been saved', async () => {
     const { seller, member } = await newShop(app)
     const page = await app.open('/dashboard/listings/new?q=charizard', {

@@ -88,7 +88,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   })
 
   it('an import says so if no shipping option of the shop is enabled, because nobody can order then', async () => {
-    const { member } = await newShop(app)
+    const member = await app.member()
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
     await chooseFile(page, 'card,condition,language,price,quantity\nsv3-125,NM,EN,1,1')

@@ -6,7 +6,14 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
-import { act, openShop, sellEach, ship } from '../../test/fixtures/orders.ts'
+import {
+  act,
+  LETTER,
+  openShop,
+  operatorOption,
+  sellEach,
+  ship,
+} from '../../test/fixtures/orders.ts'
 
 describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => {
   let app: BrowserApp
@@ -15,10 +22,11 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
   })
 
   it('a new shop sees zeros, and no notice', async () => {
-    const page = await app.open('/dashboard', { member: await app.member() })
+    const { accountId } = await openShop(app)
+    const page = await app.open('/dashboard', { member: await app.member(accountId) })
     await page.getByText('Everything is shipped.').waitFor()
     expect(await page.getByRole('region', { name: 'Notices' }).count()).toBe(0)
-    expect(await page.getByText(/payout setup/).count()).toBe(0)
+    expect(await page.locator('.notice').count()).toBe(0)
     await expectAccessible(page)
   })
 
@@ -50,6 +58,23 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     }
     await page.getByRole('link', { name: 'ship your orders' }).click()
     await page.waitForURL('**/dashboard/orders?status=pending')
+  })
+
+  it('the Overview and the listings say that nobody can order, until a shipping option is enabled', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard', { member })
+    for (const path of ['', '/listings']) {
+      await page.goto(`${app.address}/dashboard${path}`)
+      await page.getByText('Nobody can order from your shop:').waitFor()
+      await expectAccessible(page)
+    }
+    await page.getByRole('link', { name: 'Shipping options' }).click()
+    await page.waitForURL('**/dashboard/settings/shipping')
+    const payload = { shipping_options: [operatorOption(LETTER)] }
+    await member.put('/dashboard/api/settings/shipping-options', { payload })
+    await page.goto(`${app.address}/dashboard`)
+    await page.getByText('Everything is shipped.').waitFor()
+    expect(await page.getByText('Nobody can order').count()).toBe(0)
   })
 
   it('a deadline that is over is in the past tense: of the answer to a dispute, and of a former secret', async () => {
