@@ -67,6 +67,12 @@ describe('compose.yaml', () => {
     expect(() => interpolate(DATABASE_URL, {})).toThrow('set POSTGRES_PASSWORD in .env')
   })
 
+  it('compose.yaml trusts the addresses of Docker’s networks as proxies, and opens the port on this machine only', () => {
+    const { TRUST_PROXY = '' } = cardstall.environment
+    expect(interpolate(TRUST_PROXY, {})).toBe('172.16.0.0/12,192.168.0.0/16')
+    expect(cardstall.ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:/)])
+  })
+
   it('the service waits for a PostgreSQL that answers over TCP, as the temporary server of a first start does not', () => {
     expect(cardstall.depends_on).toMatchObject({ postgres: { condition: 'service_healthy' } })
     const { test } = services.postgres!.healthcheck as { test: string[] }
