@@ -27,26 +27,29 @@ const TEXTS = {
   },
 }
 
-const unconfirmed = (consequence: string) => ({
-  title: 'Your bank account waits for your confirmation:',
-  text: `open the link in the e-mail that we have sent you. ${consequence}`,
-  link: 'Payout setup',
-})
-
-const UNCONFIRMED = unconfirmed(
-  'You can’t list, ship or be paid until the bank account is verified.',
-)
-const VERIFIED_UNCONFIRMED = unconfirmed('Your payouts are held until then.')
+/** @param email of the shop, which is not always that of the member */
+function unconfirmed(email: string | undefined, isVerified: boolean) {
+  const consequence = isVerified
+    ? 'Your payouts are held until then.'
+    : 'You can’t list, ship or be paid until the bank account is verified.'
+  return {
+    title: 'Your bank account waits for your confirmation:',
+    text: `open the link in the e-mail that we have sent to ${email}, the address of the shop. ${consequence}`,
+    link: 'Payout setup',
+  }
+}
 
 /** Says that the seller can't be paid, until the payout setup is verified and has a bank account. */
 export function PayoutSetupNotice() {
   const setup = useQuery({ queryKey: ['payouts', 'setup'], queryFn: readSetup }).data?.data
-  const isSandbox = useMe().data?.sandbox
+  const me = useMe().data
   if (!setup) return null
   const isVerified = setup.state === 'verified'
-  if (isVerified && !lacksBankAccount(setup, isSandbox)) return null
-  const waiting = isVerified ? VERIFIED_UNCONFIRMED : UNCONFIRMED
-  const { title, text, link } = setup.unconfirmed_until === null ? TEXTS[setup.state] : waiting
+  if (isVerified && !lacksBankAccount(setup, me?.sandbox)) return null
+  const { title, text, link } =
+    setup.unconfirmed_until === null
+      ? TEXTS[setup.state]
+      : unconfirmed(me?.account.email, isVerified)
   return (
     <div className="notice warn">
       <Icon name="warning" />

@@ -92,15 +92,16 @@ function Setup({ setup }: { setup: PayoutSetupRecord }) {
   const isEntered = isKnown || isUnconfirmed
   // The form of the first account stays open, with its input, when another member enters one meanwhile.
   const [isChanging, setIsChanging] = useState(!isEntered)
-  const isSandbox = useMe().data?.sandbox
-  const isMissing = setup.state === 'missing' || lacksBankAccount(setup, isSandbox)
+  const me = useMe().data
+  const isMissing = setup.state === 'missing' || lacksBankAccount(setup, me?.sandbox)
   const state = STATES[isMissing ? (isUnconfirmed ? 'unconfirmed' : 'missing') : setup.state]
   return (
     <>
       {setup.unconfirmed_until !== null && (
         <div className="notice warn">
           <p>
-            We have sent you an e-mail with a link. Confirm the bank account{' '}
+            We have sent an e-mail with a link to <strong>{me?.account.email}</strong>, the address
+            of the shop. Confirm the bank account{' '}
             {/* A process of the former version, during an update, does not name it. */}
             {setup.unconfirmed && ibanOf(setup.unconfirmed)} before{' '}
             {formatDateTime(setup.unconfirmed_until)}.
@@ -158,7 +159,7 @@ function SetupForm({
   isChange: boolean
   onDone: () => void
 }) {
-  const me = useMe()
+  const me = useMe().data
   const text = (data: FormData, name: string) => String(data.get(name) ?? '')
   return (
     <Form
@@ -170,7 +171,11 @@ function SetupForm({
           ...(isChange ? { password: text(data, 'password') } : {}),
         })
         await readSetupAgain()
-        notify(me.data?.sandbox ? 'The bank account is verified.' : 'Check your e-mail.')
+        notify(
+          me?.sandbox
+            ? 'The bank account is verified.'
+            : `We have sent an e-mail to ${me?.account.email}.`,
+        )
         onDone()
       }}
       actions={(isSaving) => (

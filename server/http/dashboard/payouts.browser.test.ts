@@ -132,10 +132,12 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     expect(await name.inputValue()).toBe('Till')
   })
 
-  it('no page asks to enter a missing or rejected bank account again while its successor waits for the confirmation by e-mail', async () => {
+  it('no page asks to enter a missing or rejected bank account again while its successor waits for the confirmation by e-mail, and each names the address of the shop', async () => {
     for (const former of ['missing', 'rejected']) {
       const { accountId } = await app.seller({ account: { payoutVerified: false } })
       const member = await app.member(accountId)
+      const { email } = (await member.get('/dashboard/api/me')).body.data.account
+      expect(email).not.toBe(member.email)
       const iban = 'NL02 ABNA 0123 4567 89'
       if (former === 'rejected') {
         await member.put(SETUP, { payload: { holder: 'Kanto Cards', iban } })
@@ -148,11 +150,12 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
       for (const path of ['', '/payouts']) {
         await page.goto(`${app.address}/dashboard${path}`)
         await page.getByText('Your bank account waits for your confirmation').waitFor()
+        await page.getByText(`that we have sent to ${email}, the address of the shop`).waitFor()
         expect(await page.getByRole('link', { name: /bank account$/ }).count()).toBe(0)
       }
       await expectAccessible(page)
       await page.getByRole('link', { name: 'Payout setup' }).click()
-      await page.getByText('We have sent you an e-mail').waitFor()
+      await page.getByText(`We have sent an e-mail with a link to ${email}, the`).waitFor()
       expect(await page.getByLabel('IBAN').count()).toBe(0)
       await page.getByRole('button', { name: 'Change' }).click()
       await page.getByLabel('IBAN').waitFor()
