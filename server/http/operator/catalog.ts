@@ -57,6 +57,15 @@ const EXAMPLE = [
     image_small: null,
     image_large: null,
   },
+  {
+    type: 'product',
+    slug: 'kanto-league-booster-box',
+    name: 'Kanto League Booster Box',
+    category: 'booster_box',
+    set_id: 'kl1',
+    image_url: null,
+    release_date: '2026-03-01',
+  },
 ]
   .map((record) => `${JSON.stringify(record)}\n`)
   .join('')
