@@ -147,7 +147,6 @@ const exampleInput = {
   shop_name: 'Kanto Cards',
   email: 'kanto@shops.example',
   business: true,
-  payout_verified: true,
   api_access: 'enabled' as const,
   shipping_options: [exampleOption],
 }
@@ -286,6 +285,7 @@ export const accountJson = (account: Account): Static<typeof AccountSchema> => (
 export const exampleAccount: Static<typeof AccountSchema> = {
   id: 12,
   ...exampleInput,
+  payout_verified: false,
   slug: 'kanto-cards',
   seller_tier: 'Bronze',
   rating: null,
