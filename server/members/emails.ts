@@ -2,13 +2,20 @@ import type { NewMail } from '../mail/mail.ts'
 
 /** The e-mails to members about their sign-in. Plain text. Links begin with PUBLIC_URL, never with a request's host. */
 
-export const invitationEmail = (to: string, shopName: string, link: string): NewMail => ({
+/** @param signIn where the member signs in once the link is used */
+export const invitationEmail = (
+  to: string,
+  shopName: string,
+  link: string,
+  signIn: string,
+): NewMail => ({
   to,
   subject: `Your invitation to ${shopName}`,
   text: paragraphs(
     `You have been invited to manage the shop ${shopName}. Choose a password here:`,
     link,
-    'The link works once, within 7 days.',
+    'The link works once, within 7 days. Afterwards you sign in here:',
+    signIn,
   ),
   secret: link,
 })

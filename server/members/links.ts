@@ -103,10 +103,10 @@ export async function useLink(
 const GONE =
   'This link no longer works. It has already been used, or has expired. If you have just used it, your change is saved.'
 
-/** An invited member without a password can't ask for another link. */
+/** An invited member without a password can't ask for another link, and one with a password can't be invited again. */
 const noSuchLink = (purpose: Purpose) =>
   notFound(
     purpose === 'invitation'
-      ? `${GONE} Otherwise ask the marketplace for another invitation.`
+      ? `${GONE} If you have chosen a password, sign in. Otherwise ask the marketplace for another invitation.`
       : GONE,
   )

@@ -42,7 +42,8 @@ export function inviteMember(ctx: Context, accountId: number, email: string): Pr
     if (!member) throw emailTaken()
     await openAgain(db, accountId)
     const link = await createLink(tx, member.id, 'invitation')
-    await sendMail(tx, invitationEmail(email, account.shopName, link))
+    const signIn = `${tx.config.publicUrl}/signin`
+    await sendMail(tx, invitationEmail(email, account.shopName, link, signIn))
     return member
   })
 }

@@ -74,7 +74,7 @@ describe('an invitation', () => {
     expect((await app.anyone.get(`/invitation?token=${second}`)).status).toBe(200)
   })
 
-  it('the page of an expired invitation says where to get another one', async () => {
+  it('the page of an expired invitation leads to the sign-in, or to another one', async () => {
     const { accountId } = await app.seller()
     const email = someone()
     await invite(accountId, email)
@@ -85,7 +85,7 @@ describe('an invitation', () => {
     `
     const { status, text } = await app.anyone.get(`/invitation?token=${token}`)
     expect(status).toBe(404)
-    expect(text).toContain('ask the marketplace for another invitation')
+    expect(text).toContain('If you have chosen a password, sign in. Otherwise ask the marketplace')
   })
 
   it('a member of any shop can’t be invited again, and an unknown shop is 404', async () => {
