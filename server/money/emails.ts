@@ -101,7 +101,7 @@ export const setupVerifiedEmail = (
   subject: 'Your bank account is verified',
   text: textFor(shopName, [
     'We have verified the bank account for your payouts.',
-    `You can list and ship now: ${config.publicUrl}/dashboard/orders`,
+    `You can list and ship now: ${config.publicUrl}/dashboard`,
   ]),
 })
 
