@@ -229,6 +229,10 @@ function NewListing({
           help="Your own name for it, such as a shelf or SKU. Buyers never see it."
         />
         <TextArea label="Description" name="description" rows={3} />
+        <p className="help">
+          Photos come from addresses on the web: with the import of a CSV file (photo_urls), or with
+          a program.
+        </p>
       </Form>
     </div>
   )
