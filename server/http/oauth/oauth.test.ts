@@ -351,6 +351,24 @@ describe('tokens', () => {
     expect(errorOf(await exchange(app, clientId, code))).toEqual([400, 'invalid_grant'])
   })
 
+  it('codes, access tokens and refresh tokens work only for their own purpose', async () => {
+    wait()
+    const { member, clientId, accessToken, refreshToken } = await connected(app)
+    const code = await allow(member, clientId)
+    for (const refused of [
+      await refresh(app, clientId, code),
+      await refresh(app, clientId, accessToken),
+      await exchange(app, clientId, accessToken),
+      await exchange(app, clientId, refreshToken),
+    ]) {
+      expect(errorOf(refused)).toEqual([400, 'invalid_grant'])
+    }
+    expect(await isValid(code)).toBe(false)
+    expect(await isValid(refreshToken)).toBe(false)
+    expect(await isValid(accessToken)).toBe(true)
+    expect((await exchange(app, clientId, code)).status).toBe(200)
+  })
+
   it('a used refresh token works for ten minutes, and ends the grant after them', async () => {
     const { clientId, accessToken, refreshToken } = await connected(app, ['orders:read'])
     const first = await refresh(app, clientId, refreshToken, { resource: SELLER_SERVER })
