@@ -193,7 +193,7 @@ describe('signing in through a program', () => {
     expect(text.match(/name="[\w:]+" checked/g)).toEqual(['name="orders:read" checked'])
   })
 
-  it('a shop without API access can only refuse', async () => {
+  it('a shop without API access can only refuse programs and the command line', async () => {
     const member = await app.member()
     const account = `/operator/v1/accounts/${member.accountId}`
     await app.operator.patch(account, { payload: { api_access: 'disabled' } })
@@ -203,6 +203,12 @@ describe('signing in through a program', () => {
     expect(page.text).not.toContain('value="allow"')
     const location = await decide(member, step)
     expect(location.searchParams.get('error')).toBe('access_denied')
+
+    const { user_code, device_code } = (await startDevice(app)).body
+    expect((await member.get(`/device?user_code=${user_code}`)).text).not.toContain('value="allow"')
+    const decided = await member.post('/device', form({ user_code, ...allowing(SCOPES) }))
+    expect(decided.text).toContain('Refused')
+    expect(errorOf(await pollDevice(app, device_code))).toEqual([400, 'access_denied'])
   })
 
   it('two computers that run the same program have separate access', async () => {
