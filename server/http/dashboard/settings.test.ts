@@ -119,11 +119,18 @@ describe('the settings of a member', () => {
     expect((await mailsTo(app, member.email))[0]!.subject).toBe('Your password was changed')
   })
 
-  it('a stolen session can’t try out passwords', async () => {
+  it('a stolen session can’t try out passwords to change the password or the e-mail address', async () => {
     const member = await memberWithPassword()
+    const changeEmail = (password: string) =>
+      member.put(`${SETTINGS}/email`, { payload: { email: 'thief@elsewhere.example', password } })
     const statuses = []
-    for (let i = 0; i < 6; i++) statuses.push((await change(member, `wrong ${i}`, NEW)).status)
+    for (let i = 0; i < 6; i++) {
+      const password = `wrong ${i}`
+      const { status } = await (i % 2 ? changeEmail(password) : change(member, password, NEW))
+      statuses.push(status)
+    }
     expect(statuses).toEqual([422, 422, 422, 422, 422, 429])
+    expect((await changeEmail(PASSWORD)).status).toBe(429)
     expect((await change(member, PASSWORD, NEW)).status).toBe(429)
   })
 
