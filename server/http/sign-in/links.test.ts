@@ -10,7 +10,7 @@ import {
   PASSWORD,
   sellerWithPassword,
 } from '../../test/fixtures/members.ts'
-import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 import { until } from '../../test/until.ts'
 
 let app: TestApp
@@ -31,6 +31,14 @@ const forgot = (email: string, headers = {}) => {
 }
 const invite = async (accountId: number, email: string) =>
   app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, { payload: { email } })
+
+/** A member as their session names them. */
+async function memberWith(email: string) {
+  const [row] = await app.ctx.db<{ id: number; accountId: number }[]>`
+    select id, account_id as "accountId" from members where email = ${email}
+  `
+  return { ...row!, email, sessionId: 0 }
+}
 
 const NEW = 'bulbasaur likes the sun'
 const GONE = 'This link no longer works.'
@@ -251,31 +259,35 @@ describe('a forgotten password', () => {
     expect(await sent()).toBe(3)
   })
 
-  it('a sign-in with the former password that ends after a reset begins no session', async () => {
+  it('a sign-in and a change with the former password that end after a reset are refused', async () => {
     const { email } = await sellerWithPassword(app)
+    const member = await memberWith(email)
     await forgot(email)
     const token = await mailedToken(app, email)
-    const [signedIn, reset] = await Promise.all([
-      signIn(email, PASSWORD),
-      post('/password/reset', { token, password: NEW }),
-    ])
-    expect(reset.status).toBe(200)
-    if (signedIn.status === 303) {
-      const { status } = await app.anyone.get('/dashboard/api/me', {
-        headers: { cookie: cookieOf(signedIn) },
-      })
-      expect(status).toBe(401)
-    }
+    const sent = await whileLocked(
+      app.ctx,
+      (db) => db`select from members where email = ${email} for no key update`,
+      async () => {
+        const reset = post('/password/reset', { token, password: NEW })
+        await untilLockWaiters(app.ctx.db)
+        // Both verify the former password, and then wait behind the reset.
+        const signedIn = signIn(email, PASSWORD)
+        const change = { email: someone(), password: PASSWORD }
+        const changed = requestEmailChange(app.ctx, member, change).catch((error) => error)
+        await untilLockWaiters(app.ctx.db, 3)
+        return { reset, signedIn, changed }
+      },
+    )
+    expect((await sent.reset).status).toBe(200)
+    expect((await sent.signedIn).status).toBe(401)
+    expect(await sent.changed).toMatchObject({ status: 422 })
   })
 })
 
 describe('a new e-mail address', () => {
   const ask = async (email: string) => {
     const seller = await sellerWithPassword(app)
-    const [row] = await app.ctx.db<{ id: number }[]>`
-      select id from members where email = ${seller.email}
-    `
-    const member = { id: row!.id, accountId: seller.accountId, email: seller.email, sessionId: 0 }
+    const member = await memberWith(seller.email)
     await requestEmailChange(app.ctx, member, { email, password: PASSWORD })
     return seller
   }
