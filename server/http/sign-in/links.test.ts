@@ -125,15 +125,20 @@ describe('an invitation', () => {
 })
 
 describe('a forgotten password', () => {
-  it('a new password replaces the former one and ends every session', async () => {
+  it('a new password replaces the former one, and ends every session and the link to a new address', async () => {
     const { email } = await sellerWithPassword(app)
     const cookie = cookieOf(await signIn(email, PASSWORD))
+    const thief = someone()
+    const change = { email: thief, password: PASSWORD }
+    await requestEmailChange(app.ctx, await memberWith(email), change)
+    const confirmation = await mailedToken(app, thief)
     await forgot(email.toUpperCase(), { host: 'evil.example', 'x-forwarded-host': 'evil.example' })
     const token = await mailedToken(app, email)
     const [mail] = await mailsTo(app, email)
     expect(mail!.text).toContain(`${PUBLIC_URL}/password/reset?token=`)
     expect(mail!.text).not.toContain('evil.example')
     expect((await post('/password/reset', { token, password: NEW })).status).toBe(200)
+    expect((await post('/email', { token: confirmation })).status).toBe(404)
     expect((await app.anyone.get('/dashboard/api/me', { headers: { cookie } })).status).toBe(401)
     expect((await signIn(email, PASSWORD)).status).toBe(401)
     expect((await signIn(email, NEW)).status).toBe(303)
