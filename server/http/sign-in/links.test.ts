@@ -312,6 +312,16 @@ describe('a new e-mail address', () => {
     expect((await mailsTo(app, former))[0]!.text).toContain(email)
   })
 
+  it('the shop’s e-mail address stays if the member who changes theirs had another one', async () => {
+    const email = someone()
+    const { accountId } = await ask(email)
+    const account = `/operator/v1/accounts/${accountId}`
+    const office = someone()
+    await app.operator.patch(account, { payload: { email: office } })
+    expect((await post('/email', { token: await mailedToken(app, email) })).status).toBe(200)
+    expect((await app.operator.get(account)).body.data.email).toBe(office)
+  })
+
   it('a link for a new password that went to the former address ends with the change to a new one', async () => {
     const email = someone()
     const { email: former } = await ask(email)
