@@ -149,6 +149,17 @@ describe('POST /operator/v1/accounts', () => {
     const sameSlug = await create(newAccount({ slug: 'taken-slug' }))
     expect(sameSlug.body.error.fields).toEqual({ slug: ['The slug has already been taken.'] })
   })
+
+  it('an account with a password gets a 422 if its e-mail address is that of another account’s member, who stays as they were', async () => {
+    const { id } = (await create(newAccount())).body.data
+    const email = 'gary@mail.example'
+    await app.operator.post(`${ACCOUNTS}/${id}/invitations`, { payload: { email } })
+    const { status, body } = await create(newAccount({ email, password: 'starmie-starmie' }))
+    expect(status).toBe(422)
+    expect(body.error.fields).toEqual({ email: ['The email has already been taken.'] })
+    const members = (await app.operator.get(`${ACCOUNTS}/${id}/members`)).body.data
+    expect(members).toMatchObject([{ email, status: 'invited' }])
+  })
 })
 
 describe('an Idempotency-Key on POST /operator/v1/accounts', () => {
