@@ -1,13 +1,19 @@
-import { expect, it } from 'vitest'
-import { runSchedule } from './schedule.ts'
-import { startTestApp } from './test/app.ts'
+import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
+import { runSchedule, startSchedule } from './schedule.ts'
+import { startTestApp, type TestApp } from './test/app.ts'
 import { insertListing } from './test/fixtures/listings.ts'
+import { until } from './test/until.ts'
+import { SECONDS } from './time/units.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+})
 
 /** One more than a transaction deletes. */
 const ROWS = 5_001
 
 it('a job deletes any number of expired rows, but few in one statement', async () => {
-  const app = await startTestApp()
   const { db } = app.ctx
   const { memberId, accountId } = await app.member()
   const listing = await insertListing(db, accountId, app.ctx.now())
@@ -75,4 +81,20 @@ it('a job deletes any number of expired rows, but few in one statement', async (
     const [left] = await db`select count(*)::int as count from ${db(table)}`
     expect(left!.count, table).toBeLessThan(10)
   }
+})
+
+it('a job of the schedule runs at the start, and again after its interval', async () => {
+  const { db, now } = app.ctx
+  const { accountId } = await app.seller()
+  const areCounted = async () => (await db`select from count_deltas`).count === 0
+  await insertListing(db, accountId, now())
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const stop = startSchedule(app.ctx)
+  onTestFinished(stop)
+  await until('the listing is counted', areCounted)
+  await insertListing(db, accountId, now())
+  expect(await areCounted()).toBe(false)
+  vi.advanceTimersByTime(5 * SECONDS)
+  await until('the second listing is counted', areCounted)
 })
