@@ -351,6 +351,10 @@ it('the log holds no secret, whatever is created or changed', async () => {
   await post(member, `/dashboard/api/keys/${key.id}/rotate`)
   const endpoint = { url: 'https://user:hush@shop.example/hook', events: ['order.created'] }
   await post(member, '/dashboard/api/webhooks', endpoint)
+  const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
+  const [{ label }] = await post(member, '/dashboard/api/orders/labels', { orders: orderIds })
+  expect(label.label_url).toContain('/labels/')
+  secrets.push(label.label_url)
   const setup = { holder: 'Misty', iban: secrets[1]! }
   expect((await member.put('/dashboard/api/payouts/setup', { payload: setup })).status).toBe(200)
   const { text } = await app.operator.get('/operator/v1/audit?per_page=100')
@@ -361,6 +365,7 @@ it('the log holds no secret, whatever is created or changed', async () => {
       record: `account:${shop.accountId}`,
       after: { payout_setup: { iban_last4: '6789' } },
     },
+    { action: 'POST /dashboard/api/orders/labels', after: { data: [{ order: orderIds[0] }] } },
     { record: expect.stringMatching(/^endpoint:/), after: { url: 'https://shop.example/hook' } },
     { record: `key:${key.id}`, action: 'POST /dashboard/api/keys/:key/rotate' },
     { record: `key:${key.id}`, actor_name: member.email, after: { name: 'Till' } },
