@@ -71,6 +71,12 @@ it('a review needs the receipt, is one per slice, and can be changed for 30 days
   expect((await app.operator.delete(url, { payload: { reason: 'Spam' } })).status).toBe(404)
   expect(await published(shop)).toEqual({ rating: null, reviews: 0 })
   expect(await page()).not.toContain('packed')
+  const left = (await shop.get('/tools/v1/reviews')).body
+  expect([left.data, left.meta.total]).toEqual([[], 0])
+  const member = await app.member(shop.accountId)
+  for (const query of ['', `?order=${order}`]) {
+    expect((await member.get(`/dashboard/api/reviews${query}`)).body.data).toEqual([])
+  }
   expect((await shop.post(path, { payload: { text: 'Late' } })).status).toBe(404)
   const all = await app.operator.get(`/operator/v1/reviews?account_id=${shop.accountId}`)
   expect(all.body.data[0].removed).toMatchObject({ reason: 'Spam' })
