@@ -113,6 +113,21 @@ describe('accounts and profiles', () => {
     expect([code, polls], stderr).toEqual([0, 3])
   })
 
+  it('login follows no redirect, which would send its code elsewhere', async () => {
+    let followed = 0
+    const elsewhere = await startWebServer((_request, response) => {
+      followed++
+      response.writeHead(503).end()
+    })
+    const { port } = await startWebServer((_request, response) => {
+      response.writeHead(307, { location: `http://127.0.0.1:${elsewhere.port}/oauth/device` }).end()
+    })
+    const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('redirected') }
+    const { code, stderr } = await run(`login --no-browser --url http://127.0.0.1:${port}`, { env })
+    expect([code, stderr]).toEqual([1, expect.stringContaining('cannot be reached')])
+    expect(followed).toBe(0)
+  })
+
   it('login revokes the key that the former login created, but keeps that key if it is entered again; logout then revokes it', async () => {
     const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: file('again') }
     const statusOf = async (key: string) => (await app.withKey(key).get('/v1/me')).status

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startTestApp, type TestApp } from '../../server/test/app.ts'
 import { CARDS } from '../../server/test/catalog-fixture.ts'
+import { startWebServer } from '../../server/test/fakes/network.ts'
 import { cardItem, NO_LIMITS, productItem } from '../../server/test/fixtures/listings.ts'
 import { allowDevice } from '../../server/test/fixtures/oauth.ts'
 import { buy, LABEL, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
@@ -580,6 +581,21 @@ describe('errors', () => {
     // The status of a redirect in a browser.
     expect(Response.error().status).toBe(0)
     await expect(scripted([Response.error()]).client.me()).rejects.toThrow(/redirected/)
+
+    let followed = 0
+    const elsewhere = await startWebServer((_request, response) => {
+      followed++
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":{}}')
+    })
+    for (const status of [302, 308]) {
+      const { port } = await startWebServer((_request, response) => {
+        response.writeHead(status, { location: `http://127.0.0.1:${elsewhere.port}/` }).end()
+      })
+      const moved = new Cardstall({ key: seller.key, baseUrl: `http://127.0.0.1:${port}/v1` })
+      await expect(moved.me()).rejects.toThrow(/redirected/)
+      await expect(moved.listings.create([card()])).rejects.toThrow(/redirected/)
+    }
+    expect(followed).toBe(0)
   })
 
   it('a page that is not the API’s is an error that names baseUrl, and the cause of a lost connection is named', async () => {
