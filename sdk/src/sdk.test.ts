@@ -18,6 +18,7 @@ import {
   Cardstall,
   CardstallError,
   type ClientOptions,
+  ConflictError,
   ConnectionError,
   type ListingItem,
   NotFoundError,
@@ -323,6 +324,39 @@ describe('the client', () => {
     expect(getEventListeners(stop.signal, 'abort')).toEqual([])
   })
 
+  it('a feed of events connects again after 45 silent seconds, also while the service still counts the lost connection', async () => {
+    let connections = 0
+    const { client: silent } = scripted([], {
+      fetch: async () => {
+        if (++connections === 2) return refusal(409)
+        const message = `id: ${connections}-0\ndata: {"event":"order.created"}\n\n`
+        const stream = new ReadableStream<Uint8Array>({
+          start: (controller) => controller.enqueue(new TextEncoder().encode(message)),
+        })
+        return new Response(stream, { headers: { 'content-type': 'text/event-stream' } })
+      },
+    })
+    const stop = new AbortController()
+    const states: string[] = []
+    const feed = silent.tools.events.follow(undefined, {
+      signal: stop.signal,
+      onConnection: (state) => states.push(state),
+    })
+    const events = feed[Symbol.asyncIterator]()
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    onTestFinished(() => void timers.mockRestore())
+    const silences = () => timers.mock.calls.filter(([, ms]) => ms === 45_000)
+    await events.next()
+    const next = events.next()
+    await until('the feed waits for a second message', () => silences().length === 2)
+    const [endSilence] = silences()[1]!
+    endSilence()
+    expect((await next).value).toEqual({ event: 'order.created' })
+    expect([connections, feed.cursor()]).toEqual([3, '3-0'])
+    expect(states).toEqual(['open', 'lost', 'open'])
+    stop.abort()
+  })
+
   it('rows that are added while a list is read hide none of the others', async () => {
     const other = await app.seller()
     const own = new Cardstall({ key: other.key, baseUrl })
@@ -470,6 +504,8 @@ describe('the client', () => {
     for (const feed of [unknown.tools.follow(), unknown.tools.events.follow()]) {
       await expect(feed[Symbol.asyncIterator]().next()).rejects.toThrow(AuthenticationError)
     }
+    const tooMany = scripted([refusal(409)]).client.tools.events.follow()
+    await expect(tooMany[Symbol.asyncIterator]().next()).rejects.toThrow(ConflictError)
   })
 
   it('slices yields each slice once, and waitForLabel returns its label', async () => {
