@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { MAX_STREAMS } from '../../events/follow.ts'
 import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { until } from '../../test/until.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 import { closeServer } from '../connections.ts'
 
 type Running = TestApp & { origin: string; listeners(): number }
@@ -59,7 +60,9 @@ async function follow({
   })
   const ids: string[] = []
   const messages: EventSourceMessage[] = []
+  const comments: string[] = []
   const parser = createParser({
+    onComment: (comment) => comments.push(comment),
     onId: (id) => ids.push(id),
     onEvent: (message) => messages.push(message),
   })
@@ -73,6 +76,7 @@ async function follow({
     headers: response.headers,
     ids,
     messages,
+    comments,
     received: (count: number) =>
       until(`${count} messages have arrived`, () => messages.length >= count),
     ended,
@@ -87,6 +91,7 @@ describe('the event stream', () => {
   it('the event stream sends each event with its position, its name and its payload in one line', async () => {
     const stream = await follow()
     expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/)
+    expect(stream.headers.get('x-accel-buffering')).toBe('no')
     await sendSampleEvent(app, accountId, 'order.cancelled')
     await stream.received(1)
     const [event] = await app.ctx.db<{ id: number; data: string }[]>`
@@ -99,6 +104,25 @@ describe('the event stream', () => {
       event: 'order.cancelled',
       data: `{"event":"order.cancelled","delivery_id":${event!.id},"created_at":"${created_at}","data":${event!.data}}`,
     })
+    await stream.leave()
+  })
+
+  it('the event stream sends a comment after 15 seconds without events, so that no proxy takes it for dead', async () => {
+    const { add } = app.ctx.eventWatch
+    const clock = vi.spyOn(performance, 'now')
+    onTestFinished(() => void clock.mockRestore())
+    // The stream believes that it began 15 seconds ago.
+    const addLate: typeof add = (...stream) => {
+      const added = add(...stream)
+      clock.mockReturnValueOnce(performance.now() - 15_000)
+      return added
+    }
+    const stream = await whileReplaced(app.ctx.eventWatch, { add: addLate }, async () => {
+      const opened = await follow()
+      await until('a comment has arrived', () => opened.comments.length > 0)
+      return opened
+    })
+    expect(stream.messages).toEqual([])
     await stream.leave()
   })
 
