@@ -1,7 +1,9 @@
 import { createHook } from 'node:async_hooks'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { DatabaseUnavailable } from '../../database/unavailable.ts'
 import { startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
 import { cookieOf, form, PASSWORD, sellerWithPassword } from '../../test/fixtures/members.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
 let time = Date.UTC(2026, 10, 22, 9)
@@ -283,6 +285,22 @@ describe('the limits of sign-in', () => {
     wait()
     const theirs = await signIn({ email: typed, password: PASSWORD })
     expect((await me(cookieOf(theirs))).body.data.account.id).toBe(other.accountId)
+  })
+
+  it('a client address has 60 attempts a minute, of which those that meet an outage don’t count as failures', async () => {
+    wait()
+    const { email } = await sellerWithPassword(app)
+    const right = { email, password: PASSWORD }
+    const db = (() => {
+      throw new DatabaseUnavailable('down')
+    }) as never
+    await whileReplaced(app.ctx, { db }, async () => {
+      for (let i = 0; i < 60; i++) expect((await signIn(right)).status).toBe(503)
+    })
+    const { status, headers } = await signIn(right)
+    expect([status, headers['retry-after']]).toEqual([429, '60'])
+    time += 60_000
+    expect((await signIn(right)).status).toBe(303)
   })
 
   it('successful sign-ins don’t count as failures', async () => {
