@@ -49,6 +49,15 @@ describe('signing in', () => {
     )
   })
 
+  it('a password with an accent signs in from every keyboard, whatever code points it sends for the letter', async () => {
+    wait()
+    const { email, accountId } = await sellerWithPassword(app)
+    const chosen = { password: 'pokémon center'.normalize('NFD') }
+    await app.operator.patch(`/operator/v1/accounts/${accountId}`, { payload: chosen })
+    const { status } = await signIn({ email, password: chosen.password.normalize('NFC') })
+    expect(status).toBe(303)
+  })
+
   it('an unknown address, a wrong password and a member without password get the same response', async () => {
     wait()
     const { email } = await sellerWithPassword(app)
