@@ -675,16 +675,28 @@ describe('requests of programs', () => {
     }
   })
 
-  it('a client address registers 20 programs an hour', async () => {
-    wait()
-    for (let i = 0; i < 20; i++) await register(app)
-    const payload = { redirect_uris: [REDIRECT_URI] }
-    const refused = await app.anyone.post('/oauth/register', { payload })
-    expect(refused.status).toBe(429)
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    wait()
-    expect((await app.anyone.post('/oauth/register', { payload })).status).toBe(201)
-  })
+  it.each([
+    ['authorize', 60, 400, () => app.anyone.get('/oauth/authorize')],
+    ['device', 20, 200, () => startDevice(app)],
+    [
+      'register',
+      20,
+      201,
+      () => app.anyone.post('/oauth/register', { payload: { redirect_uris: [REDIRECT_URI] } }),
+    ],
+    ['revoke', 300, 200, () => post(app, '/oauth/revoke', { token: 'x' })],
+  ])(
+    'the limit of requests to /oauth/%s is %i for a client address',
+    async (_, max, admitted, send) => {
+      wait()
+      for (let i = 0; i < max; i++) expect((await send()).status).toBe(admitted)
+      const refused = await send()
+      expect(refused.status).toBe(429)
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      wait()
+      expect((await send()).status).toBe(admitted)
+    },
+  )
 
   it('outside the sandbox, programs cannot sign in over plain http', async () => {
     const { status } = await app.anyone.get('/oauth/authorize')
