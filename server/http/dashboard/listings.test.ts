@@ -193,6 +193,26 @@ describe('changes in the dashboard', () => {
     )
   })
 
+  it('a bulk edit counts as one write for each 100 listings, and one beyond the limit has no effect', async () => {
+    const limited = await startTestApp({
+      template: 'fixture',
+      settings: { RATE_LIMIT_WRITE: '12' },
+      rateLimitTime: () => 0,
+    })
+    const seller = await limited.seller()
+    const member = await limited.member(seller.accountId)
+    const [id] = (await list(seller, cardItem())) as [number]
+    const edit = (count: number, status: string) =>
+      member.post(`${LISTINGS}/bulk`, {
+        payload: { ids: Array(count).fill(id), action: 'status', status },
+      })
+    expect((await edit(100, 'hidden')).headers['x-ratelimit-remaining']).toBe('11')
+    expect((await edit(201, 'hidden')).headers['x-ratelimit-remaining']).toBe('8')
+    const refused = await edit(1_000, 'active')
+    expect([refused.status, refused.body.error.type]).toEqual([429, 'rate_limited'])
+    expect(idsIn(await member.get(`${LISTINGS}?status=hidden`))).toEqual([id])
+  })
+
   it('a bulk edit counts its failures by reason', async () => {
     const { seller, member } = await openShop()
     const ids = await list(seller, ...items(3))
