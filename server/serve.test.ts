@@ -572,6 +572,49 @@ describe.concurrent('outside the sandbox', () => {
   })
 })
 
+describe.concurrent('the demo seller', () => {
+  it('a sandbox whose demo shop was closed starts without its login, and prints one again once the shop is open', async () => {
+    const { url } = await testDatabase('product')
+    const first = await started(onDatabase(url))
+    const { token } = first.printed()
+    const [account] = (await first.get('/operator/v1/accounts', token)).body.data
+    const path = `/operator/v1/accounts/${account.id}`
+    expect((await first.call('POST', `${path}/close`, { token })).status).toBe(200)
+    await first.stop()
+
+    const settings = { ...onDatabase(url), DATA_DIR: first.dataDir }
+    const second = await started(settings)
+    expect(second.printed()).toMatchObject({ key: '', curl: '', token })
+    const opened = await second.call('PATCH', path, { token, body: { api_access: 'enabled' } })
+    expect(opened.status).toBe(200)
+    await second.stop()
+    const reason = expect.objectContaining({ message: expect.stringContaining('is closed') })
+    expect(second.log()).toContainEqual(expect.objectContaining({ level: 40, err: reason }))
+
+    const third = await started(settings)
+    const { key } = third.printed()
+    expect((await third.get('/v1/me', key)).body.data.id).toBe(account.id)
+    await third.stop()
+  })
+
+  it('a sandbox starts without the login of a demo seller whose address another shop has', async () => {
+    const { url } = await testDatabase('product')
+    const first = await started(onDatabase(url))
+    const { token } = first.printed()
+    const [account] = (await first.get('/operator/v1/accounts', token)).body.data
+    const path = `/operator/v1/accounts/${account.id}`
+    const body = { email: 'shop@shops.example' }
+    expect((await first.call('PATCH', path, { token, body })).status).toBe(200)
+    const [key] = (await first.get(`${path}/keys`, token)).body.data
+    expect((await first.call('DELETE', `${path}/keys/${key.id}`, { token })).status).toBe(204)
+    await first.stop()
+
+    const second = await started({ ...onDatabase(url), DATA_DIR: first.dataDir })
+    expect(second.printed()).toMatchObject({ key: '', curl: '', token })
+    await second.stop()
+  })
+})
+
 describe.concurrent('HOST=localhost', () => {
   it('HOST=localhost listens on one address, even if it resolves to two', async () => {
     const preload = `

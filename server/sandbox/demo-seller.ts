@@ -41,6 +41,9 @@ export type DemoAccess = { key: string; email: string; password: string }
 /**
  * The key and login of the demo seller. The password is stored in DATA_DIR like the key. Replaces a password that was
  * changed elsewhere, so that every start can print one that works.
+ *
+ * @throws conflict if the account is closed or has too many keys, validation_error if its first member cannot get a
+ *   password because another account has the address
  */
 export async function demoAccess(ctx: Context): Promise<DemoAccess> {
   const { dataDir } = ctx.config
