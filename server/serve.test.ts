@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, inject, it } from 'vitest'
@@ -33,6 +34,10 @@ const BUNDLED_CATALOG = { sets: 172, cards: 20_106 }
 const EMPTIED = 'drop schema public cascade; create schema public'
 
 const FIRST_START_MS = 100_000
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+)
 
 describe('the first start on an empty DATA_DIR', () => {
   it('a first start is live before it is ready, and ready only with the whole catalog', async () => {
@@ -119,6 +124,25 @@ describe('the first start on an empty DATA_DIR', () => {
     expectOneLine(second, `Port ${service.port} on 127.0.0.1 is in use: set PORT to another one.`)
     expect((await service.get('/health/ready')).status).toBe(200)
   })
+
+  it.skipIf(!hasIpv6)(
+    'a start that finds another program on [::1] at its port fails with one line, because localhost leads to that program',
+    async () => {
+      const port = await freePort()
+      const other = createServer((socket) => socket.on('error', () => {}))
+      await once(other.listen(port, '::1'), 'listening')
+      const PORT = String(port)
+      expectOneLine(
+        await runToEnd(['serve'], { PORT, DATA_DIR: newDataDir() }),
+        `Port ${PORT} on [::1] is in use by another program, which gets the requests to http://localhost:${PORT}: set PORT to another one.`,
+      )
+      const { url } = await testDatabase('product')
+      const elsewhere = { ...onDatabase(url), PORT, PUBLIC_URL: `http://127.0.0.1:${PORT}` }
+      const service = await started(elsewhere)
+      await service.stop()
+      other.close()
+    },
+  )
 
   it('the next start compiles and imports nothing and prints the same key and token', async () => {
     const { service } = await firstStart()

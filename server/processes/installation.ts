@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { Config } from '../config.ts'
 import { type OpenDatabase, openDatabase } from '../database/open.ts'
 import { useDataDir } from '../files/data-dir.ts'
@@ -14,12 +14,46 @@ type Address = Pick<Config, 'port' | 'host'>
 export const onOneAddress = (config: Config): Config =>
   config.host === 'localhost' ? { ...config, host: '127.0.0.1' } : config
 
-/** Checks the port before a database is started in vain. */
-export function refuseTakenPort({ port, host }: Address): Promise<void> {
-  return new Promise((resolve, reject) => {
+/**
+ * Checks the port before a database is started in vain.
+ *
+ * @throws StartError if another program listens on it, or would get the requests to PUBLIC_URL
+ */
+export async function refuseTakenPort({
+  port,
+  host,
+  publicUrl,
+}: Address & Pick<Config, 'publicUrl'>): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
     const probe = createServer()
     probe.once('error', (error) => reject(cannotListen(error, { port, host })))
     probe.listen({ port, host }, () => probe.close(() => resolve()))
+  })
+  // Clients try ::1 first for "localhost". Demo key and operator token would go to a program that listens there.
+  const isReachedByName = host === '127.0.0.1' && new URL(publicUrl).host === `localhost:${port}`
+  if (isReachedByName && (await acceptsOnIpv6(port))) {
+    throw new StartError(
+      `Port ${port} on [::1] is in use by another program, which gets the requests to ${publicUrl}: set PORT to another one.`,
+    )
+  }
+}
+
+/** A computer accepts or refuses its own connections at once, unless a firewall drops them. */
+const CONNECT_TIMEOUT_MS = 500
+
+/** Whether a program accepts connections on [::1]. On macOS, a probe could listen there although a program has `::`. */
+function acceptsOnIpv6(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '::1' })
+    const end = (accepts: boolean) => {
+      socket.destroy()
+      resolve(accepts)
+    }
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () => end(false))
+    // Without IPv6, and if nobody listens.
+    socket.once('error', () => end(false))
+    // A socket can reach itself: the system may choose this port for its own end.
+    socket.once('connect', () => end(socket.localPort !== port))
   })
 }
 
