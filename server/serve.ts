@@ -173,10 +173,8 @@ async function importFirstCatalog(ctx: Service): Promise<void> {
   await ctx.catalog.refresh()
 }
 
-function welcome(
-  { publicUrl, operatorToken, sandbox }: Config,
-  demo: DemoAccess | undefined,
-): string {
+function welcome(config: Config, demo: DemoAccess | undefined): string {
+  const { publicUrl, operatorToken, sandbox } = config
   const lines = ['', 'Cardstall is ready.', '', `  base URL        ${publicUrl}/v1`]
   if (demo) {
     lines.push(
@@ -189,6 +187,7 @@ function welcome(
   if (sandbox) lines.push(`  operator token  ${operatorToken}`)
   lines.push(`  docs            ${publicUrl}/docs`)
   lines.push(`  dashboard       ${publicUrl}/dashboard`)
+  if (sandbox) lines.push(...sandboxLines(config))
   if (!offersOAuth({ sandbox, publicUrl })) {
     lines.push('  programs        cannot sign in, because PUBLIC_URL is not https')
   }
@@ -202,4 +201,14 @@ function welcome(
     )
   }
   return lines.join('\n')
+}
+
+/** Lines about effects outside the sandbox. */
+function sandboxLines({ carrier, smtpUrl }: Config): string[] {
+  const lines = []
+  if (carrier === 'sendcloud') {
+    lines.push('  labels          are real, and Sendcloud charges for each one')
+  }
+  if (smtpUrl !== undefined) lines.push('  e-mail          is really sent, because SMTP_URL is set')
+  return lines
 }

@@ -17,13 +17,14 @@ import { keepStatusHeight } from './status-height.ts'
 type FrameProps = Omit<NavigationProps, 'search'> & {
   /** The dialog behind ⌘K. */
   search?: SearchDialog | undefined
-  isSandbox?: boolean | undefined
+  /** The notice of a sandbox; undefined outside it. */
+  sandboxNotice?: string | undefined
   /** The page, or what stands in its place. */
   content: ReactNode
 }
 
 /** The frame of all pages: navigation, banners, messages. */
-export function Frame({ isSandbox = false, content, search, ...navigation }: FrameProps) {
+export function Frame({ sandboxNotice, content, search, ...navigation }: FrameProps) {
   useEffect(keepFocus, [])
   return (
     <div className="shell">
@@ -32,7 +33,7 @@ export function Frame({ isSandbox = false, content, search, ...navigation }: Fra
       </a>
       <Navigation {...navigation} search={search && <SearchButton load={search} />} />
       <div className="content">
-        <Banners isSandbox={isSandbox} />
+        <Banners sandboxNotice={sandboxNotice} />
         <main id="main" tabIndex={-1}>
           {content}
         </main>
@@ -62,17 +63,16 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
   </PageErrors>
 )
 
-function Banners({ isSandbox }: { isSandbox: boolean }) {
+function Banners({ sandboxNotice }: Pick<FrameProps, 'sandboxNotice'>) {
   const isConnected = useIsConnected()
   const session = useSession()
   const status = useRef<HTMLDivElement>(null)
   useEffect(() => keepStatusHeight(status.current!), [])
   return (
     <section className="messages" aria-label="Messages of the service">
-      {isSandbox && (
+      {sandboxNotice !== undefined && (
         <Banner>
-          <strong>Sandbox.</strong> Everything here is test data: no money moves and no parcel
-          ships.
+          <strong>Sandbox.</strong> {sandboxNotice}
         </Banner>
       )}
       <div role="status" ref={status}>

@@ -6,6 +6,7 @@ import { Icon } from '../ui/icons.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { CurrentPage, Frame } from './frame.tsx'
 import { useMe } from './me.ts'
+import { sandboxNotice } from './sandbox-notice.ts'
 
 const search = () => import('../search/search.tsx')
 
@@ -20,7 +21,7 @@ export function Shell() {
     <Frame
       label="Dashboard"
       pages={PAGES}
-      isSandbox={me?.sandbox}
+      sandboxNotice={me && sandboxNotice(me)}
       search={me && search}
       content={
         me ? (

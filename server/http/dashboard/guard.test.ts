@@ -15,6 +15,15 @@ beforeAll(async () => {
 })
 
 const ME = '/dashboard/api/me'
+/** A carrier and a mail server outside the sandbox. */
+const REAL = {
+  CARRIER: 'sendcloud',
+  SENDCLOUD_PUBLIC_KEY: 'public',
+  SENDCLOUD_SECRET_KEY: 'secret',
+  SENDCLOUD_METHODS: '*=8',
+  SMTP_URL: 'smtp://mail.example',
+  MAIL_FROM: 'shop@cards.example',
+}
 const withCookie = (cookie: string) => app.anyone.get(ME, { headers: { cookie } })
 
 describe('the guard of the dashboard’s API', () => {
@@ -25,9 +34,20 @@ describe('the guard of the dashboard’s API', () => {
       email: member.email,
       account: { id: member.accountId, api_access: 'enabled', time_zone: 'UTC' },
       sandbox: true,
+      buys_labels: false,
+      sends_mail: false,
     })
     expect(headers['cache-control']).toBe('no-store')
     expect(headers['x-ratelimit-limit']).toBe('600')
+  })
+
+  it('a sandbox whose carrier charges for labels, or that sends e-mail, says so to the dashboard', async () => {
+    const { get } = await (await startTestApp({ settings: REAL })).member()
+    expect((await get(ME)).body.data).toMatchObject({
+      sandbox: true,
+      buys_labels: true,
+      sends_mail: true,
+    })
   })
 
   it.each([

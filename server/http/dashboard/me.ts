@@ -13,6 +13,8 @@ const MeSchema = Type.Object({
     Type.Object({ time_zone: Type.String(), on_holiday: Type.Boolean() }),
   ]),
   sandbox: Type.Boolean(),
+  buys_labels: Type.Boolean({ description: 'Whether a carrier charges for labels' }),
+  sends_mail: Type.Boolean({ description: 'Whether a mail server gets the e-mail' }),
   shop_url: Nullable(Type.String(), {
     description:
       'The public page of the shop; null while buyers don’t see the shop, and if no site has such pages',
@@ -26,7 +28,7 @@ export type Me = Static<typeof MeSchema>
 export const meApi =
   (ctx: Service): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const { sandbox, hasMarketplace, marketplaceUrl } = ctx.config
+    const { sandbox, carrier, smtpUrl, hasMarketplace, marketplaceUrl } = ctx.config
     app.get(
       '/me',
       { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
@@ -40,6 +42,8 @@ export const meApi =
             email,
             account: shop,
             sandbox,
+            buys_labels: carrier === 'sendcloud',
+            sends_mail: smtpUrl !== undefined,
             shop_url: hasMarketplace && isShown ? `${marketplaceUrl}/shops/${account.slug}` : null,
             now: timestamp(ctx.now()),
           },

@@ -52,6 +52,22 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
+  it('the banner of a sandbox names labels that cost money and e-mails that are sent', async () => {
+    const page = await app.open('/dashboard', { member: await app.member() })
+    await page.getByText('no money moves and no parcel ships').waitFor()
+    await page.route('**/dashboard/api/me', async (route) => {
+      const response = await route.fetch()
+      const { data } = (await response.json()) as { data: object }
+      const json = { data: { ...data, buys_labels: true, sends_mail: true } }
+      await route.fulfill({ response, json })
+    })
+    await page.goto(`${app.address}/dashboard`)
+    const banner = page.getByText('Everything here is test data')
+    expect(await banner.textContent()).toBe(
+      'Sandbox. Everything here is test data, but labels are real: the carrier charges for each one. E-mails are really sent.',
+    )
+  })
+
   it('the search behind Ctrl K leads to a page by keyboard alone, accessible on a phone', async () => {
     const page = await app.open('/dashboard', { member: await app.member(), width: 360 })
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
