@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { readConfig, unknownSettings } from './config.ts'
+import { readConfig, sandboxWarnings, unknownSettings } from './config.ts'
 import { automaticCount } from './settings/parsers.ts'
 import { SETTING_NAMES, settingsTable } from './settings/settings.ts'
 import { StartError } from './start-error.ts'
@@ -54,6 +54,24 @@ describe('readConfig', () => {
   it('setting DATABASE_URL turns the sandbox off, unless SANDBOX is set', () => {
     expect(readConfig(REAL)).toMatchObject({ sandbox: false, carrier: undefined })
     expect(readConfig({ ...REAL, SANDBOX: 'true' }).sandbox).toBe(true)
+  })
+
+  it('the settings of a marketplace without DATABASE_URL cause a warning, unless SANDBOX is set', () => {
+    const settings = { ...REAL, OPERATOR_TOKEN: 'y'.repeat(32), DATABASE_URL: '' }
+    const warningsOf = (more: Partial<Record<string, string>>) =>
+      sandboxWarnings(readConfig({ ...settings, ...more }))
+    expect(warningsOf({})).toEqual([
+      expect.stringMatching(/^DATABASE_URL is missing, so this is a sandbox/),
+    ])
+    for (const more of [
+      { SANDBOX: 'true' },
+      { DATABASE_URL: REAL.DATABASE_URL },
+      { PUBLIC_URL: 'http://localhost:3000' },
+      { SECRET_KEY: '' },
+      { OPERATOR_TOKEN: '' },
+    ]) {
+      expect(warningsOf(more), JSON.stringify(more)).toEqual([])
+    }
   })
 
   it('PUBLIC_URL becomes a valid address', () => {

@@ -23,6 +23,8 @@ export type Config = {
   databaseUrl: string | undefined
   dataDir: string
   sandbox: boolean
+  /** A sandbox only because DATABASE_URL is missing, although the other settings are those of a marketplace. */
+  lacksDatabaseUrl: boolean
   operatorToken: string | undefined
   secretKey: string | undefined
   /** Requests per minute and key. */
@@ -135,6 +137,9 @@ export function readConfig(
     if (carrier === 'simulated') refuse('CARRIER', 'can be "simulated" in the sandbox only.')
   }
 
+  const seemsMarketplace =
+    publicUrl.startsWith('https:') && isGiven('SECRET_KEY') && isGiven('OPERATOR_TOKEN')
+
   const config: Config = {
     port,
     host: read('HOST'),
@@ -143,6 +148,7 @@ export function readConfig(
     databaseUrl,
     dataDir,
     sandbox,
+    lacksDatabaseUrl: seemsMarketplace && !isGiven('DATABASE_URL') && !isGiven('SANDBOX'),
     operatorToken,
     secretKey,
     rateLimit: { read: read('RATE_LIMIT_READ'), write: read('RATE_LIMIT_WRITE') },
@@ -177,6 +183,14 @@ export function readConfig(
   }
   return config
 }
+
+/** A warning about a sandbox that was probably not intended, if this is one. */
+export const sandboxWarnings = ({ lacksDatabaseUrl }: Config): string[] =>
+  lacksDatabaseUrl
+    ? [
+        'DATABASE_URL is missing, so this is a sandbox, although the other settings are those of a marketplace. Set DATABASE_URL, or SANDBOX=true.',
+      ]
+    : []
 
 const PREFIX = 'CARDSTALL_'
 /** In shorter names, two edits make another word: HOME is not HOST. */

@@ -1,6 +1,6 @@
 import { COMMANDS, findCommand } from './commands/commands.ts'
 import { commandHelp, programHelp, version } from './commands/help.ts'
-import { readConfig, unknownSettings } from './config.ts'
+import { readConfig, sandboxWarnings, unknownSettings } from './config.ts'
 import { PROCESS_COMMAND } from './processes/process-command.ts'
 import { readDotEnv } from './settings/dot-env.ts'
 import { StartError } from './start-error.ts'
@@ -32,7 +32,7 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
   // One of several processes has the settings from its primary process. The file may have changed since that started.
   if (name !== PROCESS_COMMAND) readDotEnv(process.env)
   const config = readConfig(process.env, command.settings)
-  const warnings = unknownSettings(process.env)
+  const warnings = [...unknownSettings(process.env), ...sandboxWarnings(config)]
   if (!command.logs) for (const line of warnings) process.stderr.write(`${line}\n`)
   // npm runs scripts in the project's folder; INIT_CWD is the directory in which the user ran npm.
   const callerDirectory = process.env.INIT_CWD ?? '.'

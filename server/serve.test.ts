@@ -596,6 +596,34 @@ describe.concurrent('outside the sandbox', () => {
   })
 })
 
+describe.concurrent('a sandbox with settings of a marketplace', () => {
+  it('a start with all settings of a marketplace but DATABASE_URL warns in the log and in its printed lines', async () => {
+    const settings = { ...PRODUCTION, OPERATOR_TOKEN: PRODUCTION.SECRET_KEY }
+    const service = await started(settings, { program: smallProgram() })
+    await service.stop()
+    expect(service.stdout()).toMatch(/^ {2}sandbox +because DATABASE_URL is missing;/m)
+    const msg = expect.stringMatching(/^DATABASE_URL is missing/)
+    expect(service.log()).toContainEqual(expect.objectContaining({ level: 40, msg }))
+  })
+
+  it('a sandbox with a real carrier and mail server prints that labels are charged and e-mails are sent', async () => {
+    const { url } = await testDatabase('product')
+    const service = await started({
+      ...onDatabase(url),
+      CARRIER: 'sendcloud',
+      SENDCLOUD_PUBLIC_KEY: 'public',
+      SENDCLOUD_SECRET_KEY: 'secret',
+      SENDCLOUD_METHODS: '*=8',
+      SMTP_URL: 'smtp://mail.invalid',
+      MAIL_FROM: 'shop@cards.example',
+    })
+    expect(service.stdout()).toMatch(/^ {2}labels +are real, /m)
+    expect(service.stdout()).toMatch(/^ {2}e-mail +is really sent, /m)
+    expect(service.stdout()).not.toContain('DATABASE_URL')
+    await service.stop()
+  })
+})
+
 describe.concurrent('the demo seller', () => {
   it('a sandbox whose demo shop was closed starts without its login, and prints one again once the shop is open', async () => {
     const { url } = await testDatabase('product')

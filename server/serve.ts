@@ -203,9 +203,12 @@ function welcome(config: Config, demo: DemoAccess | undefined): string {
   return lines.join('\n')
 }
 
-/** Lines about effects outside the sandbox. */
-function sandboxLines({ carrier, smtpUrl }: Config): string[] {
+/** Lines about a sandbox that was probably not intended, and about effects outside it. */
+function sandboxLines({ lacksDatabaseUrl, carrier, smtpUrl }: Config): string[] {
   const lines = []
+  if (lacksDatabaseUrl) {
+    lines.push('  sandbox         because DATABASE_URL is missing; a marketplace needs it')
+  }
   if (carrier === 'sendcloud') {
     lines.push('  labels          are real, and Sendcloud charges for each one')
   }
