@@ -52,15 +52,20 @@ describe('the first start on an empty DATA_DIR', () => {
     expect(atReady).toEqual(BUNDLED_CATALOG)
   })
 
-  it('a first start prints a base URL, a demo key, an operator token and a docs URL that work', async () => {
+  it('a first start prints a base URL, a demo key, an operator token, and addresses of the docs, the console and the e-mail that work', async () => {
     const { service } = await firstStart()
-    const { baseUrl, key, token, docs } = service.printed()
+    const { baseUrl, key, token, docs, console } = service.printed()
     expect(baseUrl).toBe(`http://localhost:${service.port}/v1`)
     const me = await fetch(`${baseUrl}/me`, { headers: { authorization: `Bearer ${key}` } })
     expect(await me.json()).toMatchObject({ data: { shop_name: 'Demo Cards' } })
     const accounts = await service.get('/operator/v1/accounts', token)
     expect(accounts.body.meta.total).toBe(1)
     expect((await fetch(docs)).headers.get('content-type')).toContain('text/html')
+    // 503 while its page is being built.
+    expect([200, 503]).toContain((await fetch(console)).status)
+    const [, mail] = /^ {2}e-mail .*GET (\S+), /m.exec(service.stdout())!
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await fetch(mail!, { headers })).status).toBe(200)
   })
 
   it('a first start prints a curl command that works as pasted', async () => {
@@ -573,7 +578,14 @@ describe.concurrent('outside the sandbox', () => {
     const { db, url } = await testDatabase('product')
     const service = await started({ DATABASE_URL: url, ...PRODUCTION })
     const { baseUrl, docs } = service.printed()
-    expect(service.printed()).toEqual({ baseUrl, docs, key: '', token: '', curl: '' })
+    expect(service.printed()).toEqual({
+      baseUrl,
+      docs,
+      key: '',
+      token: '',
+      console: '',
+      curl: '',
+    })
     expect(service.stdout()).not.toMatch(/token|key|geheim|undefined/)
     expect(readdirSync(service.dataDir).sort()).toEqual(['files', 'in-use.lock'])
 

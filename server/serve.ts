@@ -8,6 +8,7 @@ import { ApiError, serverError } from './errors.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
+import { SANDBOX_MAIL } from './http/sandbox-mail.ts'
 import type { Log } from './log.ts'
 import { startMailWorker } from './mail/mail-worker.ts'
 import { offersOAuth } from './oauth/offered.ts'
@@ -187,6 +188,7 @@ function welcome(config: Config, demo: DemoAccess | undefined): string {
   if (sandbox) lines.push(`  operator token  ${operatorToken}`)
   lines.push(`  docs            ${publicUrl}/docs`)
   lines.push(`  dashboard       ${publicUrl}/dashboard`)
+  if (operatorToken !== undefined) lines.push(`  console         ${publicUrl}/console`)
   if (sandbox) lines.push(...sandboxLines(config))
   if (!offersOAuth({ sandbox, publicUrl })) {
     lines.push('  programs        cannot sign in, because PUBLIC_URL is not https')
@@ -203,8 +205,8 @@ function welcome(config: Config, demo: DemoAccess | undefined): string {
   return lines.join('\n')
 }
 
-/** Lines about a sandbox that was probably not intended, and about effects outside it. */
-function sandboxLines({ lacksDatabaseUrl, carrier, smtpUrl }: Config): string[] {
+/** Lines about a sandbox's e-mail, a sandbox that was probably not intended, and effects outside it. */
+function sandboxLines({ publicUrl, lacksDatabaseUrl, carrier, smtpUrl }: Config): string[] {
   const lines = []
   if (lacksDatabaseUrl) {
     lines.push('  sandbox         because DATABASE_URL is missing; a marketplace needs it')
@@ -212,6 +214,10 @@ function sandboxLines({ lacksDatabaseUrl, carrier, smtpUrl }: Config): string[] 
   if (carrier === 'sendcloud') {
     lines.push('  labels          are real, and Sendcloud charges for each one')
   }
-  if (smtpUrl !== undefined) lines.push('  e-mail          is really sent, because SMTP_URL is set')
+  lines.push(
+    smtpUrl === undefined
+      ? `  e-mail          is not sent: GET ${publicUrl}${SANDBOX_MAIL}, with the operator token`
+      : '  e-mail          is really sent, because SMTP_URL is set',
+  )
   return lines
 }

@@ -89,7 +89,14 @@ export type Service = Command & {
   /** Resolves when the service has printed that it is ready. */
   ready(): Promise<Service>
   /** The values that it printed for its user. */
-  printed(): { key: string; token: string; baseUrl: string; docs: string; curl: string }
+  printed(): {
+    key: string
+    token: string
+    baseUrl: string
+    docs: string
+    console: string
+    curl: string
+  }
   call(
     method: string,
     path: string,
@@ -240,6 +247,7 @@ function parseReadyOutput(stdout: string): ReturnType<Service['printed']> {
     key: after(/^ +demo key +(\S+)$/m),
     token: after(/^ +operator token +(\S+)$/m),
     docs: after(/^ +docs +(\S+)$/m),
+    console: after(/^ +console +(\S+)$/m),
     curl: after(/^ +(curl .*)$/m),
   }
 }

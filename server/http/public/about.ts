@@ -1,12 +1,18 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { Config } from '../../config.ts'
 import { type Html, html } from '../html.ts'
+import { isMailCaptured, SANDBOX_MAIL } from '../sandbox-mail.ts'
 
 /** The parts of a landing page that describe the service. */
 
-export const sandboxNotice = ({ sandbox, operatorToken }: Config): Html | false =>
-  sandbox &&
-  html`<p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key, the demo seller’s password${operatorToken !== undefined && html` and the operator token`}.</p>`
+export function sandboxNotice(config: Config): Html | false {
+  const { sandbox, operatorToken, publicUrl } = config
+  if (!sandbox) return false
+  return html`<p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key, the demo seller’s password${
+    operatorToken !== undefined &&
+    html` and the operator token, which opens the console of the marketplace’s staff (<code>${publicUrl}/console</code>)`
+  }.${isMailCaptured(config) && html` It sends no e-mail: <code>GET ${publicUrl}${SANDBOX_MAIL}</code> shows it.`}</p>`
+}
 
 /** @param root relative URL from the page to the service */
 export function forDevelopers({ publicUrl, operatorToken }: Config, root: string): Html {

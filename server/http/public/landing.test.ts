@@ -56,9 +56,11 @@ describe('GET /', () => {
     })
   })
 
-  it('the landing page says that it is a sandbox and shows no secret', async () => {
+  it('the landing page says that it is a sandbox, where the console and the e-mail are, and shows no secret', async () => {
     const html = await page(sandbox)
     expect(html).toContain('This is a sandbox')
+    expect(html).toContain('https://cards.example/console')
+    expect(html).toContain('https://cards.example/operator/v1/sandbox/mail')
     expect(html).not.toContain(OPERATOR_TOKEN)
     expect(html).not.toMatch(/svc_live_\w/)
   })

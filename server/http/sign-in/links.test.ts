@@ -160,6 +160,19 @@ describe('a forgotten password', () => {
     expect(await mailsTo(app, invited)).toHaveLength(1)
   })
 
+  it('the page after a request for a new password says where the e-mail is, in a sandbox that sends none', async () => {
+    const smtp = { SMTP_URL: 'smtp://mail.example', MAIL_FROM: 'shop@cards.example' }
+    for (const [settings, says] of [
+      [{}, true],
+      [smtp, false],
+      [{ SANDBOX: 'false' }, false],
+    ] as const) {
+      const { anyone } = await startTestApp({ settings })
+      const { status, text } = await anyone.post('/password/forgot', form({ email: someone() }))
+      expect([status, text.includes('/operator/v1/sandbox/mail')]).toEqual([200, says])
+    }
+  })
+
   it('one of several parallel uses of a link succeeds', async () => {
     const { email } = await sellerWithPassword(app)
     await forgot(email)

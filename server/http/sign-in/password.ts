@@ -8,6 +8,7 @@ import { catalogued } from '../error-handler.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import type { Query } from '../query.ts'
+import { isMailCaptured, SANDBOX_MAIL } from '../sandbox-mail.ts'
 import { limitResets } from '../sign-in-limits.ts'
 import { failForm, fieldsOf, formOptions } from './forms.ts'
 import { emailField, newPasswordField, problem, sendForm } from './layout.ts'
@@ -33,7 +34,8 @@ export const passwordPages =
       return sendForm(request, reply, {
         title: 'Look into your mailbox',
         main: html`<p>If someone signs in with this address, we have sent a link to choose a new password. It works once, within an hour.</p>
-<p><a href="${rootOf(request)}/signin">Sign in</a></p>`,
+<p><a href="${rootOf(request)}/signin">Sign in</a></p>
+${isMailCaptured(ctx.config) && html`<p class="hint">This is a sandbox, which sends no e-mail. The operator API shows it: <code>GET ${SANDBOX_MAIL}</code>.</p>`}`,
       })
     })
 
