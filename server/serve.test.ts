@@ -608,7 +608,7 @@ describe.concurrent('outside the sandbox', () => {
   })
 })
 
-describe.concurrent('a sandbox with settings of a marketplace', () => {
+describe.concurrent('the lines of a sandbox about its settings', () => {
   it('a start with all settings of a marketplace but DATABASE_URL warns in the log and in its printed lines', async () => {
     const settings = { ...PRODUCTION, OPERATOR_TOKEN: PRODUCTION.SECRET_KEY }
     const service = await started(settings, { program: smallProgram() })
@@ -616,6 +616,13 @@ describe.concurrent('a sandbox with settings of a marketplace', () => {
     expect(service.stdout()).toMatch(/^ {2}sandbox +because DATABASE_URL is missing;/m)
     const msg = expect.stringMatching(/^DATABASE_URL is missing/)
     expect(service.log()).toContainEqual(expect.objectContaining({ level: 40, msg }))
+  })
+
+  it('a sandbox for other devices without PUBLIC_URL prints that they need it', async () => {
+    const { url } = await testDatabase('product')
+    const service = await started({ ...onDatabase(url), HOST: '0.0.0.0' })
+    expect(service.stdout()).toMatch(/^ {2}other devices +can't sign in: set PUBLIC_URL /m)
+    await service.stop()
   })
 
   it('a sandbox with a real carrier and mail server prints that labels are charged and e-mails are sent', async () => {

@@ -30,6 +30,7 @@ import { startSchedule } from './schedule.ts'
 import { openService, type Service } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { groupDigits } from './text/formats.ts'
+import { isLoopback } from './text/loopback.ts'
 import { startDeliveryWorker } from './webhooks/delivery-worker.ts'
 
 /** Time for requests in progress to finish at a shutdown. */
@@ -205,9 +206,14 @@ function welcome(config: Config, demo: DemoAccess | undefined): string {
   return lines.join('\n')
 }
 
-/** Lines about a sandbox's e-mail, a sandbox that was probably not intended, and effects outside it. */
-function sandboxLines({ publicUrl, lacksDatabaseUrl, carrier, smtpUrl }: Config): string[] {
+/** Lines about a sandbox's e-mail, about settings that were probably not intended, and about effects outside it. */
+function sandboxLines(config: Config): string[] {
+  const { publicUrl, host, lacksDatabaseUrl, carrier, smtpUrl } = config
   const lines = []
+  const isForOthers = !isLoopback(host) && host !== '::1'
+  if (isForOthers && isLoopback(new URL(publicUrl).hostname)) {
+    lines.push("  other devices   can't sign in: set PUBLIC_URL to the address that they use")
+  }
   if (lacksDatabaseUrl) {
     lines.push('  sandbox         because DATABASE_URL is missing; a marketplace needs it')
   }

@@ -9,12 +9,15 @@ import { isLoopback } from '../text/loopback.ts'
  */
 export function foreignOrigin(
   { method, headers }: FastifyRequest,
-  { publicUrl }: Pick<Config, 'publicUrl'>,
+  { publicUrl, sandbox }: Pick<Config, 'publicUrl' | 'sandbox'>,
 ): ApiError | undefined {
   if (method === 'GET' || method === 'HEAD') return undefined
   const own = new URL(publicUrl)
   if (headers.origin !== undefined && isSamePlace(headers.origin, own)) return undefined
-  return authorizationError(`Only pages of ${own.origin} may send this request.`)
+  const refused = `Only pages of ${own.origin} may send this request.`
+  // People try it from another device, in a container or behind a forwarded port.
+  const remedy = ' Open the service there, or start it with the address that you use as PUBLIC_URL.'
+  return authorizationError(sandbox ? refused + remedy : refused)
 }
 
 /**

@@ -42,7 +42,8 @@ export const SETTINGS = {
   HOST: {
     parse: anyText,
     default: '127.0.0.1',
-    description: 'Address to listen on; `0.0.0.0` for all',
+    description:
+      'Address to listen on; `0.0.0.0` for all. Set `PUBLIC_URL` as well to the address that browsers use, because forms work only there',
   },
   PUBLIC_URL: {
     parse: webAddress,
