@@ -63,27 +63,27 @@ export const useRun = () =>
   )
 
 /** Continues an import that a reload has interrupted, and shows that of another tab. */
-export async function resume(accountId: number): Promise<void> {
+export async function resume(shop: string): Promise<void> {
   if (run) return
-  const stored = await readImport(accountId).catch(() => undefined)
+  const stored = await readImport(shop).catch(() => undefined)
   if (!stored || run) return
   const { file, progress } = stored
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
-  if (!progress.isPaused) await send(accountId)
+  if (!progress.isPaused) await send(shop)
 }
 
 /** Begins an import. Shows that of another tab instead, and returns false, if it has begun one meanwhile. */
-export async function begin(accountId: number, file: ImportFile): Promise<boolean> {
-  const stored = await readImport(accountId)
+export async function begin(shop: string, file: ImportFile): Promise<boolean> {
+  const stored = await readImport(shop)
   if (stored && stored.progress.next < chunksOf(stored.file).length) {
     notify('Another import is not complete yet. Import this file after it.', { isFailure: true })
-    void resume(accountId)
+    void resume(shop)
     return false
   }
   const progress: Progress = { next: 0, created: 0, failed: [], sentAt: null }
-  await storeImport(accountId, file, progress)
+  await storeImport(shop, file, progress)
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
-  void send(accountId)
+  void send(shop)
   return true
 }
 
@@ -99,42 +99,42 @@ export const unsentOf = ({ chunks, progress: { next, sentAt } }: Run): Failure[]
   })
 
 /** Continues an import that has stopped. */
-export async function start(accountId: number): Promise<void> {
+export async function start(shop: string): Promise<void> {
   if (run?.state !== 'stopped') return
-  await change(accountId, run.file.id, (stored) => ({ ...stored, isPaused: false }))
-  await send(accountId)
+  await change(shop, run.file.id, (stored) => ({ ...stored, isPaused: false }))
+  await send(shop)
 }
 
 /** Pauses the import, also in the tab that sends it, and shows how far that one has come. */
-export async function stop(accountId: number): Promise<void> {
+export async function stop(shop: string): Promise<void> {
   if (!run) return
   try {
-    await change(accountId, run.file.id, (stored) => ({ ...stored, isPaused: true }))
+    await change(shop, run.file.id, (stored) => ({ ...stored, isPaused: true }))
   } finally {
     stopper?.abort()
   }
 }
 
 /** Forgets the import, which ends it in all tabs. Rows that were listed stay. */
-export async function discard(accountId: number): Promise<void> {
+export async function discard(shop: string): Promise<void> {
   stopper?.abort()
-  if (run) await forgetImport(accountId, run.file.id)
+  if (run) await forgetImport(shop, run.file.id)
   show(undefined)
 }
 
 /** Changes the stored progress and shows it. An import that was discarded is no longer shown. */
 async function change(
-  accountId: number,
+  shop: string,
   id: string,
   work: (stored: Progress) => Progress,
 ): Promise<Progress | undefined> {
-  const progress = await changeProgress(accountId, id, work)
+  const progress = await changeProgress(shop, id, work)
   if (progress) update(id, { progress })
   else if (run?.file.id === id) show(undefined)
   return progress
 }
 
-async function send(accountId: number): Promise<void> {
+async function send(shop: string): Promise<void> {
   if (run?.state !== 'stopped') return
   const {
     file: { id },
@@ -145,7 +145,7 @@ async function send(accountId: number): Promise<void> {
   stopper = stopping
   /** Rejects if a tab has paused or discarded the import. */
   const keep = async (work: (stored: Progress) => Progress) => {
-    const progress = await change(accountId, id, work)
+    const progress = await change(shop, id, work)
     if (!progress || progress.isPaused) stopping.abort()
     signal.throwIfAborted()
     return progress!
@@ -159,7 +159,7 @@ async function send(accountId: number): Promise<void> {
   }
   update(id, { state: 'running', error: undefined })
   try {
-    while (!(await unlessElsewhere(accountId, sendRest))) {
+    while (!(await unlessElsewhere(shop, sendRest))) {
       await pause(LOOK_MS, signal)
       await look()
     }
@@ -172,12 +172,12 @@ async function send(accountId: number): Promise<void> {
 }
 
 /** Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. */
-async function unlessElsewhere(accountId: number, work: () => Promise<void>): Promise<boolean> {
+async function unlessElsewhere(shop: string, work: () => Promise<void>): Promise<boolean> {
   if (!('locks' in navigator)) {
     await work()
     return true
   }
-  const name = `cardstall-import-${accountId}`
+  const name = `cardstall-import-${shop}`
   return navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
     if (lock) await work()
     return lock !== null

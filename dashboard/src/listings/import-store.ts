@@ -1,8 +1,15 @@
 import type { CsvRow, Item } from '../../../sdk/src/csv.ts'
 
 /**
- * The import under way, kept in the browser's database, so that a reload continues it. One per account.
+ * The import under way, kept in the browser's database, so that a reload continues it. One per shop.
  */
+
+/**
+ * Identifies the shop of an import. After `npm run reset`, or when a marketplace follows a trial at its address, another
+ * account has the same id: its shop must not get the rest of the import.
+ */
+export const importKey = ({ id, created_at }: { id: number; created_at: string }): string =>
+  `${id}-${created_at}`
 
 /** The rows to list, and the file that they come from. Never changes while the import runs. */
 export type ImportFile = {
@@ -31,8 +38,8 @@ export type Progress = {
 
 const STORE = 'import'
 
-function open(accountId: number): Promise<IDBDatabase> {
-  const request = indexedDB.open(`cardstall-import-${accountId}`, 1)
+function open(shop: string): Promise<IDBDatabase> {
+  const request = indexedDB.open(`cardstall-import-${shop}`, 1)
   request.onupgradeneeded = () => request.result.createObjectStore(STORE)
   return settled(request)
 }
@@ -45,11 +52,11 @@ const settled = <T>(request: IDBRequest<T>): Promise<T> =>
 
 /** Runs one transaction, and resolves when it is durable. */
 async function within<T>(
-  accountId: number,
+  shop: string,
   mode: IDBTransactionMode,
   work: (store: IDBObjectStore) => Promise<T>,
 ): Promise<T> {
-  const database = await open(accountId)
+  const database = await open(shop)
   try {
     const transaction = database.transaction(STORE, mode)
     const done = new Promise<void>((resolve, reject) => {
@@ -64,34 +71,19 @@ async function within<T>(
   }
 }
 
-export const readImport = (accountId: number) =>
-  within(accountId, 'readwrite', async (store) => {
+export const readImport = (shop: string) =>
+  within(shop, 'readonly', async (store) => {
     const file = await settled<ImportFile | undefined>(store.get('file'))
     if (!file) return undefined
-    const name = progressOf(file.id)
-    const [progress, former] = await Promise.all([
-      settled<Progress | undefined>(store.get(name)),
-      // An earlier version of this page stored it under this name.
-      settled<Progress | undefined>(store.get('progress')),
-    ])
-    const found = progress ?? former
-    if (!progress && former) await settled(store.put(former, name))
-    return found && { file: withNumbers(file), progress: found }
+    const progress = await settled<Progress | undefined>(store.get(progressOf(file.id)))
+    return progress && { file, progress }
   })
 
 /** The name of a file's progress. Another tab may still run a former import, and must not change that of the next one. */
 const progressOf = (id: string) => `progress ${id}`
 
-/** A file that an earlier version of this page stored has rows without numbers. */
-const withNumbers = (file: ImportFile): ImportFile => ({
-  ...file,
-  rows: file.rows.map((row, i) =>
-    Array.isArray(row) ? { number: i + 2, values: row as string[] } : row,
-  ),
-})
-
-export const storeImport = (accountId: number, file: ImportFile, progress: Progress) =>
-  within(accountId, 'readwrite', async (store) => {
+export const storeImport = (shop: string, file: ImportFile, progress: Progress) =>
+  within(shop, 'readwrite', async (store) => {
     await Promise.all([
       settled(store.clear()),
       settled(store.put(file, 'file')),
@@ -101,19 +93,19 @@ export const storeImport = (accountId: number, file: ImportFile, progress: Progr
 
 /** Changes the progress of a file, and returns it; undefined if another tab has discarded the import. */
 export const changeProgress = (
-  accountId: number,
+  shop: string,
   id: string,
   change: (progress: Progress) => Progress,
 ) =>
-  within(accountId, 'readwrite', async (store) => {
+  within(shop, 'readwrite', async (store) => {
     const before = await settled<Progress | undefined>(store.get(progressOf(id)))
     const progress = before && change(before)
     if (progress !== before) await settled(store.put(progress, progressOf(id)))
     return progress
   })
 
-export const forgetImport = (accountId: number, id: string) =>
-  within(accountId, 'readwrite', async (store) => {
+export const forgetImport = (shop: string, id: string) =>
+  within(shop, 'readwrite', async (store) => {
     const file = await settled<ImportFile | undefined>(store.get('file'))
     if (file?.id === id) await settled(store.clear())
   })

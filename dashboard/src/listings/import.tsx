@@ -30,24 +30,24 @@ import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar } from './bulk.tsx'
 import { begin, discard, type Run, resume, start, stop, unsentOf, useRun } from './import-run.ts'
-import type { Failure, ImportFile } from './import-store.ts'
+import { type Failure, type ImportFile, importKey } from './import-store.ts'
 
 /** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
 export default function ImportListings() {
   const { data: me } = useMe()
   const run = useRun()
   const [file, setFile] = useState<{ name: string; csv: CsvFile }>()
-  const accountId = me?.account.id
+  const shop = me && importKey(me.account)
   useEffect(() => {
-    if (accountId !== undefined) void resume(accountId)
-  }, [accountId])
-  if (accountId === undefined) return null
+    if (shop !== undefined) void resume(shop)
+  }, [shop])
+  if (shop === undefined) return null
   return (
     <>
       <PageHeader title="Import listings" back={{ href: '/listings', label: 'Listings' }}>
         From a CSV file of up to 100,000 rows.
       </PageHeader>
-      {run && <Running run={run} accountId={accountId} />}
+      {run && <Running run={run} shop={shop} />}
       {file && (
         // An import of another tab hides the preview, which keeps its columns and cards until that is complete.
         <div style={{ display: run ? 'none' : 'contents' }}>
@@ -57,7 +57,7 @@ export default function ImportListings() {
             onBack={() => setFile(undefined)}
             onStart={async (items, refused) => {
               const { columns, rows } = file.csv
-              const hasBegun = await begin(accountId, {
+              const hasBegun = await begin(shop, {
                 id: randomName(),
                 name: file.name,
                 columns,
@@ -428,7 +428,7 @@ function RowList({
   )
 }
 
-function Running({ run, accountId }: { run: Run; accountId: number }) {
+function Running({ run, shop }: { run: Run; shop: string }) {
   const { file, chunks, progress, state, waitingS, error, warnings = [] } = run
   const sent = chunks.slice(0, progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
   const failed = failedIn(run)
@@ -472,9 +472,9 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
         </>
       )}
       <div className="form-actions">
-        {state === 'running' && <Button onPress={() => stop(accountId)}>Pause</Button>}
+        {state === 'running' && <Button onPress={() => stop(shop)}>Pause</Button>}
         {state === 'stopped' && (
-          <Button look="primary" onPress={() => start(accountId)}>
+          <Button look="primary" onPress={() => start(shop)}>
             Continue
           </Button>
         )}
@@ -487,8 +487,8 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
           <Button
             onPress={async () => {
               // Another tab may have continued it.
-              if (state === 'stopped') await stop(accountId)
-              else if (isSaved || failed.length === 0) return discard(accountId)
+              if (state === 'stopped') await stop(shop)
+              else if (isSaved || failed.length === 0) return discard(shop)
               setIsDiscarding(true)
             }}
           >
@@ -497,7 +497,7 @@ function Running({ run, accountId }: { run: Run; accountId: number }) {
         )}
       </div>
       {isDiscarding && (
-        <DiscardDialog run={run} accountId={accountId} onClose={() => setIsDiscarding(false)} />
+        <DiscardDialog run={run} shop={shop} onClose={() => setIsDiscarding(false)} />
       )}
     </Section>
   )
@@ -511,22 +511,14 @@ const discardLabel = ({ state }: Run) =>
   state === 'done' ? 'Import another file' : 'Discard the rest'
 
 /** Asks before the page forgets an import: nothing else knows which rows of its file are listed. */
-function DiscardDialog({
-  run,
-  accountId,
-  onClose,
-}: {
-  run: Run
-  accountId: number
-  onClose: () => void
-}) {
+function DiscardDialog({ run, shop, onClose }: { run: Run; shop: string; onClose: () => void }) {
   const { file, progress } = run
   const rest = inOrder([...failedIn(run), ...unsentOf(run)])
   return (
     <ConfirmDialog
       title={discardLabel(run)}
       confirm={discardLabel(run)}
-      onConfirm={() => discard(accountId)}
+      onConfirm={() => discard(shop)}
       onClose={onClose}
     >
       <p>

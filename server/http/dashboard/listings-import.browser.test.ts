@@ -180,6 +180,8 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
    */
   const openTwoTabs = async () => {
     const { seller, member } = await newShop(app)
+    const { account } = (await member.get('/dashboard/api/me')).body.data
+    const stored = `cardstall-import-${account.id}-${account.created_at}`
     const first = await app.open('/dashboard/listings/import', { member })
     const second = await first.context().newPage()
     const openSecond = () => second.goto(`${app.address}/dashboard/listings/import`)
@@ -192,7 +194,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       }
       await route.continue()
     })
-    return { seller, first, second, openSecond, release, chunks: () => chunks }
+    return { seller, stored, first, second, openSecond, release, chunks: () => chunks }
   }
   const startImport = async (page: Page, rows: number) => {
     await chooseFile(page, csvOf(rows))
@@ -200,9 +202,9 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByRole('progressbar', { name: 'Rows sent' }).waitFor()
   }
   /** Whether the browser has stored a pause. The code is a string, because the server's tests have no types of the DOM. */
-  const isPaused = (page: Page, accountId: number) =>
+  const isPaused = (page: Page, stored: string) =>
     page.evaluate<boolean>(`new Promise((resolve) => {
-      indexedDB.open('cardstall-import-${accountId}').onsuccess = ({ target: { result: database } }) => {
+      indexedDB.open('${stored}').onsuccess = ({ target: { result: database } }) => {
         database.transaction('import').objectStore('import').getAll().onsuccess = ({ target }) => {
           database.close()
           resolve(target.result.some(({ isPaused }) => isPaused))
@@ -233,7 +235,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   ])(
     'a pause in one tab stops an import in all tabs until one continues it, in a browser %s locks',
     async (locks, senders) => {
-      const { seller, first, second, openSecond, release, chunks } = await openTwoTabs()
+      const { seller, stored, first, second, openSecond, release, chunks } = await openTwoTabs()
       if (locks === 'without') {
         await first.context().addInitScript('delete Navigator.prototype.locks')
         await first.reload()
@@ -243,7 +245,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       await second.getByRole('button', { name: 'Pause' }).waitFor()
       await expect.poll(chunks).toBe(senders)
       await second.getByRole('button', { name: 'Pause' }).click()
-      await expect.poll(() => isPaused(second, seller.accountId)).toBe(true)
+      await expect.poll(() => isPaused(second, stored)).toBe(true)
       if (locks === 'with') await second.getByRole('button', { name: 'Continue' }).waitFor()
       release()
       for (const page of [first, second]) {
@@ -306,13 +308,13 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   })
 
   it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
-    const { seller, first, second, openSecond, release } = await openTwoTabs()
+    const { seller, stored, first, second, openSecond, release } = await openTwoTabs()
     await openSecond()
     await chooseFile(second, csvOf(1))
     const begin = second.getByRole('button', { name: 'List 1 row' })
     await begin.waitFor()
     // The browser answers in order: the page has looked for an import of another tab, which would hide the preview.
-    await isPaused(second, seller.accountId)
+    await isPaused(second, stored)
     await startImport(first, 150)
     await begin.click()
     await second.getByText('0 of 150').waitFor()
@@ -362,6 +364,25 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       await page.getByText('2 rows listed.', { exact: true }).waitFor()
     },
   )
+
+  it('an import does not go on in the shop of another database that has the same id, as after a reset', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /status of 409/ })
+    await page.route('**/dashboard/api/listings', (route) =>
+      route.fulfill({ status: 409, json: { error: { type: 'conflict', message: 'Not now.' } } }),
+    )
+    await startImport(page, 2)
+    await page.getByText('Not now.').waitFor()
+    await page.unrouteAll()
+    await app.ctx.db`
+      update accounts set created_at = created_at - interval '1 day' where id = ${seller.accountId}
+    `
+    await page.reload()
+    await chooseFile(page, csvOf(1))
+    await page.getByRole('button', { name: 'List 1 row' }).click()
+    await page.getByText('1 row listed.', { exact: true }).waitFor()
+    expect(await totalOf(seller)).toBe(1)
+  })
 
   it('an import waits for some seconds if a proxy limits it until a date', async () => {
     const { member } = await newShop(app)
