@@ -431,7 +431,7 @@ describe('a payout run', () => {
   })
 })
 
-it('once a day of the test clock, the sandbox pays the payouts that were due before the day began', async () => {
+it('once a day of the test clock, the sandbox pays the payouts that were due before the day began, and leaves later ones to the operator’s runs', async () => {
   const seller = await openShop(app)
   await received(seller)
   await runSchedule(app.ctx)
@@ -444,6 +444,13 @@ it('once a day of the test clock, the sandbox pays the payouts that were due bef
   await runSchedule(app.ctx)
   const states = (await payoutsOf(seller)).map(({ state }: { state: string }) => state)
   expect(states).toEqual(['due', 'paid'])
+  expect(await run()).toMatchObject({ count: 1, file: expect.any(String) })
+  const [{ id, state }] = await payoutsOf(seller)
+  expect(state).toBe('sent')
+  const { body } = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+    payload: { reason: 'The account is closed.' },
+  })
+  expect(body.data.state).toBe('failed')
 })
 
 it('outside the sandbox no payout is paid without the operator', async () => {
