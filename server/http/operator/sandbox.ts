@@ -52,7 +52,7 @@ export const sandboxRoutes =
           operationId: 'advanceClock',
           summary: 'Move the test clock ahead',
           description:
-            'Sandbox only. Advances the time of the service for everything that depends on it: grace periods of keys, label links, retries, reservations and recurring jobs. Rate limits use real time and are not affected. The clock never goes back, and is at most 100 years (3,153,600,000 seconds) ahead in total.',
+            'Sandbox only. Moves the time of the service ahead for everything that depends on it: grace periods of keys, label links, retries, reservations and recurring jobs. It is one step: the service makes up for no retry, reminder or announcement of the time in between, and deletes what has exceeded its retention. The jobs begin after the response: read again until their effect is there. Rate limits, sessions, invitations, links to a new password or e-mail address, the access of programs and the changes of the feed use real time. The clock never goes back, and is at most 100 years (3,153,600,000 seconds) ahead in total.',
           tags: ['Sandbox'],
           body: Type.Object(
             { advance_seconds: Type.Integer({ minimum: 0, maximum: MAX_ADVANCED_SECONDS }) },
