@@ -24,7 +24,7 @@ async function runCommand([name = 'serve', ...parameters]: string[]): Promise<nu
   const command = findCommand(name)
   if (!command) {
     throw new StartError(
-      `Unknown command "${name}". The commands are ${Object.keys(COMMANDS).join(', ')}.`,
+      `Unknown command "${name}". The commands are ${Object.keys(COMMANDS).join(', ')}. Sellers have another program: cli/README.md.`,
     )
   }
   if (parameters.some(isHelp)) return print(commandHelp(name, command))

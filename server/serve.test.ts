@@ -559,7 +559,7 @@ describe.concurrent('a start that cannot succeed', () => {
   it('an unknown command fails with one line that names the commands', async () => {
     expectOneLine(
       await runToEnd(['nonsense'], {}),
-      /^Unknown command "nonsense"\. The commands are serve, migrate, catalog:import, .*, listen\.$/,
+      /^Unknown command "nonsense"\. The commands are serve, migrate, catalog:import, .*, listen\. Sellers have another program: cli\/README\.md\.$/,
     )
   })
 
