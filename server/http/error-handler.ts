@@ -41,8 +41,9 @@ export function errorHandler(log: Log) {
     const error = catalogued(thrown, request)
     if (error.status === 503 && error.cause) warn({ err: error.cause, reqId: request.id })
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
-    // An unknown URL has no route that sets it, and caches may keep a 404 or 405 without it.
-    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
+    // Caches may keep a 404 or 405 without it. It replaces what a route has set for its success: the file of a photo can
+    // fail while it is read.
+    reply.header('cache-control', 'no-store')
     return reply.code(error.status).headers(error.headers).send(envelope(error))
   }
 }

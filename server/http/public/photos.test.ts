@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { photoFile, photoPath, thumbnailFile } from '../../photos/photo.ts'
@@ -60,5 +61,14 @@ describe('GET /photos/{file}', () => {
       })
     }
     expect((await app.anyone.post(`/photos/${name}.jpg`)).status).toBe(405)
+  })
+
+  it('no cache keeps the error of a photo whose file can’t be read', async () => {
+    const file = photoFile(newPhotoName())
+    // A directory: opening it succeeds, and reading it fails.
+    await mkdir(new URL(`${app.ctx.config.storageUrl}/${photoPath(file)}`))
+    const { status, headers, body } = await app.anyone.get(`/photos/${file}`)
+    expect([status, headers['cache-control']]).toEqual([500, 'no-store'])
+    expect(body.error.type).toBe('server_error')
   })
 })
