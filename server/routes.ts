@@ -129,6 +129,12 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   if (ctx.config.publicPages) {
     const prepared = offerlessPages(ctx)
     lane.add(prepared)
+    // They need no database, so they don't wait for the pages.
+    serve(app, {
+      '/market.css': marketStyles,
+      '/sitemap.xml': sitemapIndex(ctx),
+      '/robots.txt': robots(ctx),
+    })
     app.register(async (pages) => {
       marketScope(pages, ctx)
       serve(pages, {
@@ -137,10 +143,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
         '/cards': cardPages(ctx, prepared),
         '/products': productPages(ctx, prepared),
         '/shops': shopPages(ctx),
-        '/market.css': marketStyles,
-        '/sitemap.xml': sitemapIndex(ctx),
         '/sitemaps': sitemapParts(ctx),
-        '/robots.txt': robots(ctx),
       })
     })
   }

@@ -501,7 +501,7 @@ describe('the other pages', () => {
     for (const page of await Promise.all(pages.pages)) expect(page.status).toBe(200)
   })
 
-  it('at most 100 public pages wait for the database, and further visitors get 503', async () => {
+  it('at most 100 public pages of a client address wait for the database, and its further ones get 503', async () => {
     const pages = await app.ctx.begin(async (db) => {
       await db`lock table listings in access exclusive mode`
       const pages = Array.from({ length: 100 }, () => open('/shops/kanto'))
@@ -512,6 +512,29 @@ describe('the other pages', () => {
     })
     for (const page of await Promise.all(pages.pages)) expect(page.status).toBe(200)
     expect((await open('/shops/kanto')).status).toBe(200)
+  })
+
+  it('one client address can’t take the places of all visitors, and the style sheet, robots.txt and the sitemap wait for no page', async () => {
+    const proxied = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { TRUST_PROXY: '127.0.0.1' },
+    })
+    const visit = (address: string, path = '/shops/kanto') =>
+      proxied.anyone.get(path, { headers: { 'x-forwarded-for': address } })
+    const pages = await app.ctx.begin(async (db) => {
+      await db`lock table listings in access exclusive mode`
+      const pages = Array.from({ length: 100 }, () => visit('192.0.2.1'))
+      pages.push(...Array.from({ length: 8 }, () => visit('192.0.2.2')))
+      for (const busy of ['192.0.2.1', '192.0.2.2']) expect((await visit(busy)).status).toBe(503)
+      pages.push(...Array.from({ length: 42 }, (_, i) => visit(`198.51.100.${i}`)))
+      expect((await visit('203.0.113.1')).status).toBe(503)
+      for (const path of ['/market.css', '/robots.txt', '/sitemap.xml']) {
+        expect([path, (await visit('203.0.113.1', path)).status]).toEqual([path, 200])
+      }
+      return { pages }
+    })
+    for (const page of await Promise.all(pages.pages)) expect(page.status).toBe(200)
+    expect((await visit('203.0.113.1')).status).toBe(200)
   })
 
   it('if MARKETPLACE_URL is on another host, the links to the sign-in lead to PUBLIC_URL', async () => {

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { ApiError, serviceUnavailable } from '../../../errors.ts'
+import { addressSubject } from '../../../limits/address.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
 import { sendCandidatesPage } from './candidates-page.ts'
@@ -12,24 +13,40 @@ import { sendErrorPage } from './layout.ts'
 const MAX_CONCURRENT_PAGES = 2
 /** Further requests are refused: a visitor would not wait for so long. */
 const MAX_UNFINISHED_PAGES = 100
+/**
+ * Places in addition for client addresses with few unfinished pages, so that one client can't take all. One address may have
+ * all other places: without TRUST_PROXY it is that of all visitors behind a proxy.
+ */
+const MAX_ADDITIONAL_PAGES = 50
+const FEW_PAGES = 8
 
 /** Prepares a scope for public pages: errors are pages, and few pages are made at the same time. */
 export function marketScope(app: FastifyInstance, ctx: Service): void {
   const limited = limitConcurrency(MAX_CONCURRENT_PAGES)
   let unfinished = 0
+  const byAddress = new Map<string, number>()
   app.addHook('onRoute', (route) => {
     const { handler } = route
     const make: RouteHandlerMethod = async function (request, reply) {
-      if (unfinished >= MAX_UNFINISHED_PAGES) {
+      const address = addressSubject(request.ip)
+      const own = byAddress.get(address) ?? 0
+      const additional = own < FEW_PAGES ? MAX_ADDITIONAL_PAGES : 0
+      if (unfinished >= MAX_UNFINISHED_PAGES + additional) {
         throw serviceUnavailable('Too many pages are requested. Try again shortly.')
       }
       unfinished++
+      byAddress.set(address, own + 1)
       const made = limited(async () => {
         // The client disconnected while the request was queued.
         if (reply.raw.destroyed) return reply.send()
         return handler.call(this, request, reply)
       })
-      return made.finally(() => unfinished--)
+      return made.finally(() => {
+        unfinished--
+        const left = byAddress.get(address)! - 1
+        if (left > 0) byAddress.set(address, left)
+        else byAddress.delete(address)
+      })
     }
     route.handler = make
   })
