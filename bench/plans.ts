@@ -90,6 +90,8 @@ async function listsIn({ db, service, sellers, hooks }: Market): Promise<LoadReq
   const requests = [
     ...LISTS_OF_SELLERS.map((path) => ({ path, key: sellers[0]!.key })),
     ...LISTS_OF_STAFF.map((path) => ({ path, ...staff })),
+    // A deep page of the largest shop.
+    { path: '/shops/bench-1?page=400', key: sellers[0]!.key },
     { path: `/operator/v1/deliveries?account_id=${account}&page=20`, ...staff },
     { path: `/operator/v1/deliveries?endpoint_id=${endpoint}&status=delivered`, ...staff },
     { method: 'POST', path: `/operator/v1/deliveries/${delivery}/resend`, ...staff },

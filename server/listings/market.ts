@@ -117,19 +117,25 @@ export async function offersOfShop(
   filters: MarketFilters,
   page: Window,
 ): Promise<{ rows: MarketOffer[]; hasMore: boolean }> {
+  // As above, the reservations are added up only for the offers on the page.
   const rows = await db<OfferRow[]>`
     select ${offerColumns(db, now())}
     from (
-      select *
-      from listings
-      where account_id = ${accountId} and status = 'active'
-      order by id desc
-      limit ${MAX_OF_SHOP}
+      select l.*
+      from (
+        select *
+        from listings
+        where account_id = ${accountId} and status = 'active'
+        order by id desc
+        limit ${MAX_OF_SHOP}
+      ) l
+      join accounts a on a.id = l.account_id
+      where ${isOnMarket(db, filters)}
+      order by l.id desc
+      limit ${page.limit + 1} offset ${page.offset}
     ) l
     join accounts a on a.id = l.account_id
-    where ${isOnMarket(db, filters)}
     order by l.id desc
-    limit ${page.limit + 1} offset ${page.offset}
   `
   return { rows: rows.slice(0, page.limit).map(offerFrom), hasMore: rows.length > page.limit }
 }

@@ -383,6 +383,28 @@ describe('the other pages', () => {
     expect(readable(await open('/shops/imported'))).toContain('Bronze seller (12 reviews)')
   })
 
+  it('the pages of a shop together show each offer once, newest first, without the units that carts hold', async () => {
+    const seller = await app.seller({ account: { slug: 'hundred' } })
+    const ids = await list(
+      seller,
+      ...Array.from({ length: 100 }, (_, i) =>
+        cardItem({ card: 'g1-1', price: 1 + i, language: i % 2 ? 'DE' : 'EN' }),
+      ),
+    )
+    await hold(app.operator, ids[39]!, 2)
+    const rowsOf = async (page: number, filter = '') =>
+      offersIn(await open(`/shops/hundred?page=${page}${filter}`))
+    const pricesOf = async (filter?: string) => {
+      const pages = await Promise.all([1, 2, 3, 4].map((page) => rowsOf(page, filter)))
+      return pages.flat().map((row) => row.split('€')[1])
+    }
+    const prices = Array.from({ length: 100 }, (_, i) => `${100 - i}.00`)
+    expect(await pricesOf()).toEqual(prices)
+    expect(await pricesOf('&language=DE')).toEqual(prices.filter((_, i) => i % 2 === 0))
+    expect((await rowsOf(2))[12]).toMatch(/ 1 €40\.00$/)
+    expect((await rowsOf(2))[13]).toMatch(/ 3 €39\.00$/)
+  })
+
   it('titles and tiles name the language of a set that is not English', async () => {
     const titleOf = ({ text }: TestResponse) => /<title>(.*?)<\/title>/.exec(text)![1]
     for (const [path, title] of [
