@@ -42,13 +42,11 @@ export class PhotoError extends Error {
   }
 }
 
-/** The URL of a stored photo. */
-export const photoUrl = (publicUrl: string, name: string) =>
-  `${publicUrl}/photos/${photoFile(name)}`
+/** The URL of a stored photo. `base` is PUBLIC_URL, or the relative address of the service from a page. */
+export const photoUrl = (base: string, name: string) => `${base}/photos/${photoFile(name)}`
 
 /** A listing's `photos` contains the URLs of thumbnails (§2.6). */
-export const thumbnailUrl = (publicUrl: string, name: string) =>
-  `${publicUrl}/photos/${thumbnailFile(name)}`
+export const thumbnailUrl = (base: string, name: string) => `${base}/photos/${thumbnailFile(name)}`
 
 /** The names of a photo's files in the storage. */
 export const photoFile = (name: string) => `${name}.jpg`

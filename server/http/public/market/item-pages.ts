@@ -202,6 +202,7 @@ ${
     ? html`<p class="empty">No offer passes these filters.</p>`
     : offersTable(offers.rows, {
         config: ctx.config,
+        root,
         first: { title: 'Shop', cell: sellerCell(root) },
       })
 }

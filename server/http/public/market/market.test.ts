@@ -577,6 +577,28 @@ describe('the other pages', () => {
     expect(linksIn(await open('/sets'))).toContain('./signin')
   })
 
+  it('photos are at the address of the page, or at PUBLIC_URL if MARKETPLACE_URL is elsewhere', async () => {
+    const card = 'ru1-1'
+    const [id] = await list(shop, cardItem({ card }))
+    const name = 'a'.repeat(22)
+    await app.ctx.db`update listings set photos = ${[name]}::text[] where id = ${id!}`
+    await app.ctx.signal('offers')
+    const other = await startTestApp({
+      databaseUrl: app.databaseUrl,
+      settings: { MARKETPLACE_URL: 'https://market.example' },
+    })
+    for (const [{ anyone }, root] of [
+      [app, '..'],
+      [other, PUBLIC_URL],
+    ] as const) {
+      for (const path of [`/cards/${card}`, '/shops/kanto']) {
+        const page = await anyone.get(path)
+        expect(linksIn(page)).toContain(`${root}/photos/${name}.jpg`)
+        expect(page.text).toContain(`src="${root}/photos/${name}-thumb.jpg"`)
+      }
+    }
+  })
+
   it('with BUY_URL each offer has a link to it', async () => {
     const other = await startTestApp({
       databaseUrl: app.databaseUrl,

@@ -33,8 +33,9 @@ export function offersTable(
   offers: MarketOffer[],
   {
     config,
+    root,
     first,
-  }: { config: Config; first: { title: string; cell: (offer: MarketOffer) => Html } },
+  }: { config: Config; root: string; first: { title: string; cell: (offer: MarketOffer) => Html } },
 ): Html {
   const { buyUrl } = config
   return html`<table class="offers">
@@ -43,7 +44,7 @@ export function offersTable(
 ${offers.map(
   (offer) => html`<tr>
 <th scope="row">${first.cell(offer)}</th>
-<td>${terms(offer)}${offer.description && html`<p>${offer.description}</p>`}${photos(offer, config)}</td>
+<td>${terms(offer)}${offer.description && html`<p>${offer.description}</p>`}${photos(offer, config, root)}</td>
 <td class="number">${quantityAvailable(offer)}</td>
 <td class="number price">${formatEuros(offer.priceCents)}</td>
 ${buyUrl && html`<td class="action"><a class="buy" href="${buyUrl.replaceAll('{listing}', String(offer.id))}">Buy<span class="hidden"> for ${formatEuros(offer.priceCents)}</span></a></td>`}
@@ -59,12 +60,19 @@ const terms = (offer: MarketOffer): Html => {
   return html`<span class="condition">${conditionOf(offer)}</span> ${languageOf(offer.language)}${printing && html`, ${printing}`}`
 }
 
-const photos = ({ photos }: MarketOffer, { publicUrl }: Config): Html | false =>
-  photos.length > 0 &&
-  html`<p class="photos">${photos.map(
+const photos = (
+  { photos }: MarketOffer,
+  { publicUrl, marketplaceUrl }: Config,
+  root: string,
+): Html | false => {
+  if (photos.length === 0) return false
+  // Relative if possible: the policy of a sandbox's page at 127.0.0.1 would block pictures at http://localhost.
+  const base = marketplaceUrl === publicUrl ? root : publicUrl
+  return html`<p class="photos">${photos.map(
     (name, i) =>
-      html`<a href="${photoUrl(publicUrl, name)}"><img src="${thumbnailUrl(publicUrl, name)}" alt="Photo ${i + 1}" width="40" height="56" loading="lazy"></a> `,
+      html`<a href="${photoUrl(base, name)}"><img src="${thumbnailUrl(base, name)}" alt="Photo ${i + 1}" width="40" height="56" loading="lazy"></a> `,
   )}</p>`
+}
 
 /** The seller of an offer, as a link to its shop. Without the isolation, a stored name could reverse its tier and rating. */
 export const sellerCell =

@@ -40,6 +40,7 @@ ${
     ? html`<p class="empty">${page > 1 ? 'There are no more offers.' : `This shop has no ${filters.condition || filters.language ? 'such ' : ''}offers now.`}</p>`
     : offersTable(rows, {
         config: ctx.config,
+        root,
         first: { title: 'Item', cell: (offer) => itemCell(catalog, offer, root) },
       })
 }
