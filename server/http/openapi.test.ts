@@ -4,6 +4,7 @@ import { createConfig, lint } from '@redocly/openapi-core'
 import Fastify from 'fastify'
 import Type from 'typebox'
 import { beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { mismatchesOf } from '../test/described-responses.ts'
 import { guardSellerRoutes } from './authenticate.ts'
@@ -390,9 +391,14 @@ describe('the reference page', () => {
       expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
       expect(text).not.toMatch(/https?:\/\/|<script>|\son[a-z]+=/)
       const scripts = [...text.matchAll(/<script src="([^"]+)"/g)].map(
-        ([, script]) => new URL(script!, `https://cards.example${path}`).pathname,
+        ([, script]) => new URL(script!, `https://cards.example${path}`),
       )
-      expect(scripts).toEqual(['/docs/scalar.js', '/docs/reference.js'])
+      expect(scripts.map(({ pathname }) => pathname)).toEqual([
+        '/docs/scalar.js',
+        '/docs/reference.js',
+      ])
+      // A cache of an earlier version has other addresses.
+      for (const { search } of scripts) expect(search).toBe(`?v=${manifest.version}`)
     }
     expect((await app.anyone.get('/docs/scalar.js')).text).toContain('createApiReference')
   })

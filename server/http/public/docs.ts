@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
+import manifest from '../../../package.json' with { type: 'json' }
 import { notFound } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
@@ -43,6 +44,9 @@ export const docsRoutes =
     done()
   }
 
+/** Part of the scripts' addresses: after an update, a cache must not combine one of them with an earlier other one. */
+const VERSION = `?v=${manifest.version}`
+
 const html = (root: string, withOperator: boolean) => `<!doctype html>
 <html lang="en">
   <head>
@@ -54,8 +58,8 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
   <body>
     <div id="reference"${withOperator ? ' data-operator' : ''}></div>
     <noscript>The API reference needs JavaScript. Without it, read the <a href="${root}/docs/guides/">guides</a> and the <a href="${root}/openapi.json">OpenAPI file</a>.</noscript>
-    <script src="${root}/docs/scalar.js"></script>
-    <script src="${root}/docs/reference.js"></script>
+    <script src="${root}/docs/scalar.js${VERSION}"></script>
+    <script src="${root}/docs/reference.js${VERSION}"></script>
   </body>
 </html>
 `
