@@ -181,6 +181,9 @@ const NO_OFFERS: Section = {
   section: html`<section class="empty"><h2>No offers now</h2><p>No shop has this in stock.</p></section>`,
 }
 
+/** In place of `NO_OFFERS`, if the page can't know whether other shops have offers (docs/public-pages.md). */
+const ONLY_HIDDEN = html`<section class="empty"><h2>No offers now</h2><p>The shops with the cheapest offers are closed at the moment.</p></section>`
+
 async function offersSection(
   ctx: Service,
   item: Listable,
@@ -193,7 +196,9 @@ async function offersSection(
   }))
   const shown = pageOf(offers.total, page)
   const isFiltered = filters.condition !== undefined || filters.language !== undefined
-  if (offers.total === 0 && !isFiltered) return NO_OFFERS
+  if (offers.total === 0 && !isFiltered) {
+    return offers.isCut ? { ...offers, section: ONLY_HIDDEN } : NO_OFFERS
+  }
   const section = html`<section>
 <h2>${countOf(offers)}${offers.lowestCents !== null && html` from ${formatEuros(offers.lowestCents)}`}</h2>
 ${filterForm(filters, item.cardId !== null)}

@@ -295,6 +295,9 @@ describe('a card’s page', () => {
     await list(shop, cardItem({ card, price: 500 }))
     await changeAccount(app, seller.accountId, { api_access: 'suspended' })
     expect(await tile()).not.toContain('from')
+    const closed = readable(await open(`/cards/${card}`))
+    expect(closed).toContain('The shops with the cheapest offers are closed at the moment.')
+    expect(closed).not.toContain('No shop has this in stock.')
     await app.ctx.db`
       delete from listings where account_id = ${seller.accountId} and price_cents > 1098
     `
