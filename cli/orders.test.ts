@@ -15,7 +15,7 @@ import {
   ship,
 } from '../server/test/fixtures/orders.ts'
 import { whileReplaced } from '../server/test/while-replaced.ts'
-import { app, file, run, seller, sold, startShop, succeed } from './test/packed.ts'
+import { app, file, run, seller, sold, startProxy, startShop, succeed } from './test/packed.ts'
 
 beforeAll(startShop)
 
@@ -35,6 +35,25 @@ describe('orders', () => {
     expect(await succeed(`orders ship ${id} ${other}`)).toMatch(/^slc_\S+\t2\n$/)
     expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('shipped')
     expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
+  })
+
+  it('an order whose shipping got no response is named, may have been shipped, and ends the command', async () => {
+    const [lost, next] = [await sold(LETTER), await sold(LETTER)]
+    const address = await startProxy((request, response) => {
+      if (request.method !== 'POST') return
+      return ship(seller, lost).then(() => response.destroy())
+    })
+    const env = { CARDSTALL_URL: address }
+    const { code, stderr } = await run(`orders ship ${lost} ${next}`, { env })
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(
+          `^${lost}: .+\\. The change may have been made: look before you repeat [^\n]+\n$`,
+        ),
+      ),
+    ])
+    expect((await seller.get(`/v1/orders/${next}`)).body.data.orders[0].status).toBe('pending')
   })
 
   it('the net amount of a slice in a list leaves out cancelled rows', async () => {

@@ -9,8 +9,10 @@ export async function each(ids: number[], handle: (id: number) => Promise<void>)
     try {
       await handle(id)
     } catch (error) {
+      if (ids.length === 1) throw error
+      if (error instanceof ConnectionError) error.message = `${id}: ${error.message}`
       // Every other id would fail for the same reason.
-      if (ids.length === 1 || isGeneral(error)) throw error
+      if (isGeneral(error)) throw error
       failed++
       endProgress()
       process.stderr.write(`${id}: ${printable((error as Error).message)}${requestOf(error)}\n`)

@@ -19,7 +19,7 @@ import { showExamples } from './examples.ts'
 import { handleInterruptions } from './interruption.ts'
 import { endProgress, printable } from './output.ts'
 import { referenceCommand } from './reference.ts'
-import { CommandError, EXIT, requestOf } from './session.ts'
+import { CommandError, EXIT, requestOf, UnknownOutcomeError } from './session.ts'
 
 /** By hand, because it must fit on a screen of 24 lines. A test compares it with the commands. */
 const HELP = `Sell Pokemon cards and sealed products on a Cardstall marketplace.
@@ -120,6 +120,9 @@ function sentenceOf(error: Error): string {
     const { profile } = program.opts<{ profile?: string }>()
     const login = profile === undefined ? 'login' : `login --profile ${profile}`
     return `${begin}: run "cardstall ${login}", or check --key and CARDSTALL_KEY.`
+  }
+  if (error instanceof UnknownOutcomeError) {
+    return `${begin}. The change may have been made: look before you repeat the command.`
   }
   if (error instanceof ConnectionError) return `${begin}: check the address and your network.`
   if (error instanceof AmbiguousIdentifierError) {

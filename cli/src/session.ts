@@ -1,5 +1,6 @@
-import { Cardstall, type ClientOptions, RateLimitError } from '@cardstall/sdk'
+import { Cardstall, type ClientOptions, ConnectionError, RateLimitError } from '@cardstall/sdk'
 import type { Command } from 'commander'
+import { mayRetry } from '../../sdk/src/transport.ts'
 import { type Output, type OutputOptions, openOutput } from './output.ts'
 import { chosenProfile, type Profile } from './profiles.ts'
 
@@ -14,6 +15,19 @@ export class CommandError extends Error {
     super(message)
     this.exitCode = exitCode
   }
+}
+
+/** No response has arrived to a write that may have taken effect, and whose repetition could have another effect. */
+export class UnknownOutcomeError extends ConnectionError {
+  override name = 'UnknownOutcomeError'
+}
+
+/** @throws UnknownOutcomeError instead of a ConnectionError, if the service may have made the write */
+export async function unrepeatable<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error) => {
+    if (!(error instanceof ConnectionError) || mayRetry(error, 'unsent')) throw error
+    throw new UnknownOutcomeError(error.message, { cause: error })
+  })
 }
 
 /** The id of the request that was refused, which the operator finds in the log. */

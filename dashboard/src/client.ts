@@ -78,7 +78,7 @@ export const patch = <T = void>(
 export const remove = <T = void>(path: string, body?: unknown) => call<T>('DELETE', path, { body })
 /** A file that needs the token. A link can load all others. */
 export const getFile = (path: string): Promise<Blob> =>
-  request('GET', path).then((response) => response.blob().catch(refuseBroken))
+  request('GET', path).then((response) => response.blob().catch(refuseBroken()))
 
 /** A random name for an Idempotency-Key, also where the page has no secure context. */
 export const randomName = () =>
@@ -104,14 +104,21 @@ function addressOf(path: string, query: Query = {}): string {
  */
 async function call<T>(method: string, path: string, options?: Options): Promise<T> {
   const response = await request(method, path, options)
-  return (response.status === 204 ? undefined : await response.json().catch(refuseBroken)) as T
+  if (response.status === 204) return undefined as T
+  return (await response.json().catch(refuseBroken(adviceAfter(method, options)))) as T
 }
 
-async function request(
-  method: string,
-  path: string,
-  { query, body, signal, idempotencyKey, isSave = method !== 'GET' }: Options = {},
-): Promise<Response> {
+const TRY_AGAIN = 'Try again in a moment.'
+
+/** A write may have been made without its response, so only one that is repeated with its key can be tried again at once. */
+const adviceAfter = (method: string, { idempotencyKey }: Options = {}): string =>
+  method === 'GET' || method === 'DELETE' || idempotencyKey !== undefined
+    ? TRY_AGAIN
+    : 'The change may or may not have been made: look before you try again.'
+
+async function request(method: string, path: string, options: Options = {}): Promise<Response> {
+  const { query, body, signal, idempotencyKey, isSave = method !== 'GET' } = options
+  const advice = adviceAfter(method, options)
   const token = api.token?.()
   const account = session.account()
   const response = await fetch(addressOf(path, query), {
@@ -125,14 +132,17 @@ async function request(
     },
     body: body === undefined ? undefined : JSON.stringify(body),
     signal,
-  }).catch(refuseBroken)
+  }).catch(refuseBroken(advice))
   if (response.status === 502 || response.status === 503 || response.status === 504) {
     // The carrier's failures have an envelope too.
     const error = await errorOf(response)
     if (error.type === 'provider_error') throw error
     // A read that takes too long fails alone: it must not stop all others, nor be repeated as after a lost connection.
-    if (await connection.check()) throw new ConnectionError(error.message)
-    throw connectionLost()
+    if (!(await connection.check())) throw connectionLost(advice)
+    throw new ConnectionError(
+      // The service names the Idempotency-Key, which the page sends by itself.
+      idempotencyKey === undefined ? error.message : `The service is busy. ${TRY_AGAIN}`,
+    )
   }
   connection.found()
   if (response.status === 401) {
@@ -145,14 +155,16 @@ async function request(
 }
 
 /** Throws the error of a request or response that has broken off; one that is complete but no JSON stays as it is. */
-function refuseBroken(error: Error): never {
-  if (error.name === 'AbortError' || error instanceof SyntaxError) throw error
-  throw connectionLost()
+function refuseBroken(advice = TRY_AGAIN): (error: Error) => never {
+  return (error) => {
+    if (error.name === 'AbortError' || error instanceof SyntaxError) throw error
+    throw connectionLost(advice)
+  }
 }
 
-function connectionLost(): ConnectionError {
+function connectionLost(advice: string): ConnectionError {
   connection.lost()
-  return new ConnectionError('The connection to the service was lost. Try again in a moment.')
+  return new ConnectionError(`The connection to the service was lost. ${advice}`)
 }
 
 async function errorOf(response: Response): Promise<ApiError> {

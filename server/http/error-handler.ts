@@ -14,6 +14,7 @@ import {
 } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { notJson } from './body.ts'
+import { isKeyed } from './idempotency-key.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { ALWAYS } from './response-headers.ts'
 
@@ -38,8 +39,11 @@ export const envelope = (error: ApiError): ErrorEnvelope => ({
 export function errorHandler(log: Log) {
   const warn = outageLog(log)
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const error = catalogued(thrown, request)
-    if (error.status === 503 && error.cause) warn({ err: error.cause, reqId: request.id })
+    let error = catalogued(thrown, request)
+    if (error.status === 503 && error.cause) {
+      warn({ err: error.cause, reqId: request.id })
+      error = serviceUnavailable(outageMessage(request))
+    }
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
     // Caches may keep a 404 or 405 without it. It replaces what a route has set for its success: the file of a photo can
     // fail while it is read.
@@ -47,6 +51,17 @@ export function errorHandler(log: Log) {
     return reply.code(error.status).headers(error.headers).send(envelope(error))
   }
 }
+
+/** A write may have been committed before the database failed. Reads and deletions can be repeated at once. */
+function outageMessage(request: FastifyRequest): string {
+  if (['GET', 'HEAD', 'DELETE'].includes(request.method)) return OUTAGE
+  if (isKeyed(request)) {
+    return 'The database is unavailable. Try again shortly, with the same Idempotency-Key.'
+  }
+  return 'The database is unavailable. The change may or may not have been made: read the record before you try again.'
+}
+
+const OUTAGE = 'The database is unavailable. Try again shortly.'
 
 /** Maps a thrown error to an error of the catalogue. */
 export function catalogued(thrown: unknown, request: FastifyRequest): ApiError {
@@ -65,9 +80,7 @@ export function catalogued(thrown: unknown, request: FastifyRequest): ApiError {
     case 'FST_ERR_REQUEST_ABORTED':
       return incompleteBody()
     default:
-      if (isUnavailable(thrown)) {
-        return serviceUnavailable('The database is unavailable. Try again shortly.', thrown)
-      }
+      if (isUnavailable(thrown)) return serviceUnavailable(OUTAGE, thrown)
       // A reset of the request's own connection is the client's fault; other connections can be reset as well.
       if (thrown === request.raw.errored) return incompleteBody()
       return serverError(thrown)

@@ -41,6 +41,10 @@ export const repeatableSecret = (request: FastifyRequest, operation: string): Re
   sealedFor: request.caller.account.id,
 })
 
+/** Whether the request has an Idempotency-Key and its operation supports one, so that it can be repeated. */
+export const isKeyed = ({ headers, routeOptions }: FastifyRequest): boolean =>
+  headers['idempotency-key'] !== undefined && routeOptions.schema?.headers === idempotencyKeyHeader
+
 function keyOf(request: FastifyRequest): string | undefined {
   const header = request.headers['idempotency-key']
   if (header === undefined) return undefined

@@ -26,11 +26,12 @@ const expectUnavailable = (response: TestResponse) => {
   expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1)
 }
 
-const create = () =>
+const create = (headers = {}) =>
   seller.post('/v1/listings', {
     payload: {
       items: [{ product: 'tin', language: 'EN', price: 1, quantity: 1 }],
     },
+    headers,
   })
 
 /** Waits in steps of 10 ms: a pause of a busy machine counts as one step. */
@@ -55,6 +56,28 @@ describe('database outage', () => {
     expectUnavailable(await app.operator.get('/operator/v1/accounts'))
     expectUnavailable(await app.withKey(`svc_live_${'x'.repeat(40)}`).get('/v1/me'))
     expectUnavailable(await app.anyone.get('/health/ready'))
+  })
+
+  it('the message of a 503 says that a write may have been made, unless it can be repeated as it is', async () => {
+    const messageOf = ({ body }: TestResponse) => body.error.message
+    const change = { payload: { quantity: 3 }, headers: { 'idempotency-key': 'stock' } }
+    for (const write of [
+      await create(),
+      // The operation takes no Idempotency-Key.
+      await seller.patch('/v1/listings/7', change),
+      await app.operator.post('/operator/v1/orders/7/receive'),
+    ]) {
+      expect(messageOf(write)).toContain('may or may not have been made')
+    }
+    expect(messageOf(await create({ 'idempotency-key': 'tins' }))).toContain(
+      'with the same Idempotency-Key',
+    )
+    for (const repeatable of [
+      await seller.get('/v1/listings'),
+      await seller.delete('/v1/listings/7'),
+    ]) {
+      expect(messageOf(repeatable)).toBe('The database is unavailable. Try again shortly.')
+    }
   })
 
   it('catalog requests with a known key succeed during a database outage', async () => {

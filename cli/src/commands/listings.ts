@@ -10,7 +10,7 @@ import { anyAmount, count, counts, digits } from '../numbers.ts'
 import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
-import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
+import { CommandError, EXIT, openSession, refuseJson, unrepeatable } from '../session.ts'
 
 /** The service's maximum. */
 const PER_PAGE = 100
@@ -82,7 +82,7 @@ export function listingCommands(program: Command): void {
         )
       }
       const { client, out } = await openSession(command)
-      const listing = await client.listings.update(id, changes)
+      const listing = await unrepeatable(client.listings.update(id, changes))
       out.record(listing, [
         ['ID', listing.id],
         ['Status', listing.status],

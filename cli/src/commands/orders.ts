@@ -7,7 +7,7 @@ import { makeDirectory } from '../files.ts'
 import { count, counts } from '../numbers.ts'
 import { type Column, euros, type Output, plural } from '../output.ts'
 import { agree } from '../questions.ts'
-import { CommandError, EXIT, openSession } from '../session.ts'
+import { CommandError, EXIT, openSession, unrepeatable } from '../session.ts'
 
 const STATUSES = ['pending', 'shipped', 'received', 'cancelled', 'disputed'] as const
 
@@ -131,7 +131,7 @@ export function orderCommands(program: Command): void {
       }
       const session = await openSession(command)
       const shipped = await eachSlice(ids, async (id) => {
-        const slice = await session.client.orders.ship(id, { trackingCode: tracking })
+        const slice = await unrepeatable(session.client.orders.ship(id, { trackingCode: tracking }))
         return { orders: slice.orders, record: slice }
       })
       shipped.print(session.out, [
@@ -151,10 +151,9 @@ export function orderCommands(program: Command): void {
       const { client, out } = await openSession(command)
       if (!yes) await agree(`Cancel order ${id}?`)
       // `true` only says that the option is absent: then the service decides.
-      const order = await client.tools.orders.cancel(id, {
-        reason,
-        ...(!restock && { restock: false }),
-      })
+      const order = await unrepeatable(
+        client.tools.orders.cancel(id, { reason, ...(!restock && { restock: false }) }),
+      )
       out.record(order, [
         ['Order', order.id],
         ['Status', order.status],

@@ -4,7 +4,7 @@ import { Argument, type Command, Option } from 'commander'
 import { eachNoted } from '../each.ts'
 import { count, counts } from '../numbers.ts'
 import { type Column, type Output, openOutput } from '../output.ts'
-import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
+import { CommandError, EXIT, openSession, optionsOf, unrepeatable } from '../session.ts'
 import { EVENTS } from '../webhook-events.ts'
 import { listenCommand } from './listen.ts'
 
@@ -39,7 +39,7 @@ export function webhookCommands(program: Command): void {
     .description('add an endpoint; its secret is shown once')
     .action(async (url: string, events: WebhookEvent['event'][], _options, command: Command) => {
       const { client, out } = await openSession(command)
-      showSecret(out, await client.webhooks.create({ url, events }))
+      showSecret(out, await unrepeatable(client.webhooks.create({ url, events })))
     })
   webhooks
     .command('delete')
