@@ -162,9 +162,12 @@ describe('orders', () => {
     await app.ctx.files.delete(new URL(body.data.label_url).pathname.slice(1))
     const fails = () => Promise.reject(new CarrierError('unknown', ''))
     const carrier = { ...app.ctx.carrier!, label: fails }
-    const { code, stdout, stderr } = await whileReplaced(app.ctx, { carrier }, () =>
-      run(`labels buy ${first} ${lost} --merge some.pdf --json`),
-    )
+    const [merged, alone] = await whileReplaced(app.ctx, { carrier }, async () => [
+      await run(`labels buy ${first} ${lost} --merge some.pdf --json`),
+      await run(`labels buy ${lost}`),
+    ])
+    const { code, stdout, stderr } = merged
+    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('its file is missing')])
     expect(JSON.parse(stdout)).toMatchObject([
       { order_id: first, file: 'some.pdf' },
       { order_id: lost, file: null },

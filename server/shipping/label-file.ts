@@ -35,6 +35,6 @@ export async function restoreLabel(ctx: ShippingContext, labelName: string): Pro
     trackingUrl: null,
     trackingStatus: null,
   } as const
-  const stored = await storeLabel(ctx, carrier, reading, labelName)
+  const stored = await storeLabel(ctx, carrier, reading, labelName, 'cannot fetch a lost label')
   await discardErased(ctx, stored, await readShipment(ctx, lost!.sliceId))
 }

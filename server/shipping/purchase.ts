@@ -228,12 +228,15 @@ async function storeAndRecord(
 /**
  * Stores the label of a shipment that is `ready`. If the label cannot be fetched or stored, the shipment counts as
  * `processing`, and a later poll or call tries again.
+ *
+ * @param failure logged if the label cannot be fetched or stored
  */
 export async function storeLabel(
   { files, log, metrics }: Pick<ShippingContext, 'files' | 'log' | 'metrics'>,
   carrier: Carrier,
   reading: CarrierShipment,
   labelName: string,
+  failure = 'cannot store a label; retrying later',
 ): Promise<CarrierShipment> {
   if (reading.status !== 'ready') return reading
   try {
@@ -241,7 +244,7 @@ export async function storeLabel(
     await files.put(labelPath(`${labelName}.pdf`), pdf, 'application/pdf')
     return reading
   } catch (error) {
-    log.warn({ err: error, shipment: reading.id }, 'cannot store a label; retrying later')
+    log.warn({ err: error, shipment: reading.id }, failure)
     metrics.countFileNotStored('label')
     return { ...reading, status: 'processing', message: null }
   }

@@ -106,7 +106,8 @@ const oneAtATime = limitConcurrency(1)
  * send these parcels with the others.
  *
  * @returns the PDF, and the orders whose label is not in it
- * @throws not_found unless every row is the account's, conflict if no label is to be printed or all together are too large
+ * @throws not_found unless every row is the account's, conflict if no label is to be printed or all together are too large,
+ *   provider_error if the files of all labels are lost
  */
 export async function mergeLabels(
   ctx: ShippingContext,
@@ -137,8 +138,14 @@ export async function mergeLabels(
     await Promise.all(merged.lost.map((name) => limit(() => fetchInTime(name))))
     merged = await mergeStored()
   }
-  const { pdf, printed } = merged
-  if (printed.size === 0) throw conflict('None of these orders has a label to print.')
+  const { pdf, printed, lost } = merged
+  if (printed.size === 0) {
+    throw lost.length > 0
+      ? providerError(
+          'The files of these labels are missing, and could not be fetched from the carrier. Try again later.',
+        )
+      : conflict('None of these orders has a label to print.')
+  }
   return { pdf, missing: missingIn(printed) }
 }
 

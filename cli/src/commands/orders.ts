@@ -237,6 +237,11 @@ async function save(url: string, directory: string, id: number): Promise<string>
     )
   }
   const response = await fetch(url).catch(fail)
+  if (response.status === 404) {
+    throw new CommandError(
+      'The label is bought, but its file is missing: run the same command later; if it stays missing, ask the marketplace.',
+    )
+  }
   if (!response.ok) {
     throw new CommandError(
       `The label is bought, but its download failed with status ${response.status}: run the same command again.`,

@@ -13,7 +13,8 @@ export const labelFileRoutes =
       const { file } = request.params
       requireLink(ctx, `/labels/${file}`, request.query as Record<string, unknown>)
       return sendFile(reply, LABEL_FILE.test(file) ? await labelFile(ctx, file) : undefined, {
-        missing: 'The file of this label is missing. Request the label again.',
+        missing:
+          'The file of this label is missing. Open the link again later; if it stays missing, ask the marketplace.',
         headers: {
           'content-type': 'application/pdf',
           'content-disposition': 'inline; filename="label.pdf"',

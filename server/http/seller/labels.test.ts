@@ -691,7 +691,7 @@ describe('label links', () => {
     const { status, body } = await follow(link)
     expect([status, body.error.message]).toEqual([
       404,
-      'The file of this label is missing. Request the label again.',
+      'The file of this label is missing. Open the link again later; if it stays missing, ask the marketplace.',
     ])
     app.ctx.carrier!.label = print
     for (let call = 0; call < 2; call++) {

@@ -126,7 +126,7 @@ describe('POST /tools/v1/labels', () => {
   })
 })
 
-it('one PDF of several labels has a label whose file is lost, if the carrier still has it and there is time', async () => {
+it('one PDF of several labels has a label whose file is lost, if the carrier still has it and there is time, and is 502 if all are lost', async () => {
   const shop = await openShop(app, LABEL)
   const orders = [
     ...(await sellEach(app, shop, cardItem())),
@@ -149,6 +149,8 @@ it('one PDF of several labels has a label whose file is lost, if the carrier sti
   }
   await whileReplaced(app.ctx, { carrier }, async () => {
     expect(await merge()).toEqual([String(orders[1]), 1])
+    const lost = await mergedLabels(shop, orders.slice(1))
+    expect([lost.statusCode, lost.json().error.type]).toEqual([502, 'provider_error'])
   })
 })
 

@@ -166,7 +166,7 @@ export const ownLabelRoutes =
           operationId: 'buyLabels',
           summary: 'Buy or re-read the labels of several orders',
           description:
-            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. An order whose label another call is still buying after 10 seconds has the error `conflict`: send it again. A response takes up to 130 seconds: with a slow carrier, no purchase starts after 60, and the remaining orders have the error `provider_error`. Send these again. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request, except those of cancelled orders; `X-Missing-Labels` names the orders without one. Without any label it is 409.',
+            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. An order whose label another call is still buying after 10 seconds has the error `conflict`: send it again. A response takes up to 130 seconds: with a slow carrier, no purchase starts after 60, and the remaining orders have the error `provider_error`. Send these again. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request, except those of cancelled orders; `X-Missing-Labels` names the orders without one. Without any label it is 409, or 502 if their files are lost and the carrier doesn’t return them.',
           tags: ['Orders'],
           body: LabelsInput,
           response: {
@@ -188,7 +188,7 @@ export const ownLabelRoutes =
               },
             },
           },
-          'x-errors': ['conflict', 'validation_error'],
+          'x-errors': ['conflict', 'provider_error', 'validation_error'],
           'x-example': { data: exampleLabelResults },
         },
       },
