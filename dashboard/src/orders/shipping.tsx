@@ -68,11 +68,15 @@ function reasonForNoLabel(slice: OwnSlice): string | undefined {
 function LabelPart({ slice, order, onChange }: Props) {
   const { label, actions } = slice
   const purchase = useMutation({
-    mutationFn: () => buyLabel(order),
-    onSuccess: (outcome) => {
+    mutationFn: async () => ({ isNew: label === null, outcome: await buyLabel(order) }),
+    onSuccess: ({ isNew, outcome }) => {
       onChange(outcome.order)
       notify(
-        outcome.status === 'ready' ? 'The label is ready.' : 'The label was bought, without a PDF.',
+        outcome.status === 'ready'
+          ? 'The label is ready.'
+          : isNew
+            ? 'The label was bought, without a PDF.'
+            : 'The label is not ready.',
       )
     },
   })
@@ -130,10 +134,7 @@ function LabelPart({ slice, order, onChange }: Props) {
         <>
           <div className="notice warn">
             <Icon name="warning" />
-            <div>
-              <p>The label is bought, but the carrier withholds the PDF.</p>
-              {label.message && <p>{label.message}</p>}
-            </div>
+            <p>{label.message ?? 'The label is bought, but the carrier withholds it.'}</p>
           </div>
           {button('Check again')}
         </>

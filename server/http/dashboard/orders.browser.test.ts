@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { ERASED_LABEL } from '../../shipping/shipments.ts'
 import {
   type BrowserApp,
   chromiumPath,
@@ -320,7 +321,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
   it.each([
     ['ready', 'The label is ready.'],
     ['processing', /The carrier prepares the PDF/],
-    ['action_required', /withholds the PDF/],
+    ['action_required', /withholds its label/],
     ['error', /The carrier could not provide the label/],
   ])('the outcome %s of a label is explained', async (label, text) => {
     const { member, orders } = await shopWith(LABEL, 'Ash Ketchum')
@@ -333,6 +334,26 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText(text).first().waitFor()
     await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } })
     await expectAccessible(page)
+  })
+
+  it('another check of a label announces no purchase, and a label that was deleted is not said to be withheld', async () => {
+    const { shop, member, orders } = await shopWith(LABEL, 'Ash Ketchum')
+    const carrier = '/operator/v1/sandbox/carrier'
+    await app.operator.put(carrier, { payload: { label: 'processing' } })
+    await shop.post(`/v1/orders/${orders[0]}/label`)
+    const page = await app.open(`/dashboard/orders/${orders[0]}`, { member, expects: NO_PICTURES })
+    await page.getByRole('button', { name: 'Check again' }).click()
+    await page.getByText('The label is not ready.').waitFor()
+    expect(await page.getByText('The label was bought, without a PDF.').count()).toBe(0)
+    await app.operator.put(carrier, { payload: { label: 'ready' } })
+
+    const { status, message } = ERASED_LABEL
+    await app.ctx.db`
+      update shipments set status = ${status}, message = ${message} where order_id = ${orders[0]!}
+    `
+    await page.reload()
+    await page.getByText(message).waitFor()
+    expect(await page.getByText(/withholds/).count()).toBe(0)
   })
 
   it('the message of a failed purchase disappears once the label is there', async () => {
