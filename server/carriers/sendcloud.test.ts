@@ -255,7 +255,7 @@ describe('the Sendcloud carrier', () => {
     newParcel = () => ({ ...announced(), status: { id: 2000, message: 'Cancelled' } })
     const { message } = await carrier().buy(PARCEL)
     expect(message).toMatch(/cancelled at the carrier/)
-    expect(message).not.toMatch(/call again/)
+    expect(message).not.toMatch(/request the label again/)
   })
 
   it.each([
@@ -478,7 +478,7 @@ describe('a service with CARRIER=sendcloud', () => {
     const { data } = (await call()).body
     expect([data.status, putRequests()]).toEqual(['action_required', 1])
     expect(data.message).toMatch(/every row of this order is cancelled.*nothing to do/)
-    expect(data.message).not.toMatch(/call again/)
+    expect(data.message).not.toMatch(/request the label again/)
     parcels = []
     expect((await call()).body.data).toMatchObject({ status: data.status, message: data.message })
   })

@@ -40,6 +40,10 @@ export type Shipment = {
   trackingStatus: string | null
 }
 
+/** `ACTION_REQUIRED` as earlier versions stored it. */
+const FORMER_ACTION_REQUIRED =
+  'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the carrier account. Resolve this with the carrier, then call again.'
+
 const NOT_NEEDED =
   'The carrier withholds the label, and every row of this order is cancelled, received or disputed. No label is needed any more, so the service does not request it again, and you have nothing to do.'
 
@@ -53,7 +57,8 @@ export function messageShown({
   isCancelled,
 }: Pick<Shipment, 'status' | 'message' | 'hasRowsToShip' | 'isCancelled'>): string | null {
   if (status === 'ready' && isCancelled) return NOT_TO_USE
-  return message === ACTION_REQUIRED && !hasRowsToShip ? NOT_NEEDED : message
+  if (message !== ACTION_REQUIRED && message !== FORMER_ACTION_REQUIRED) return message
+  return hasRowsToShip ? ACTION_REQUIRED : NOT_NEEDED
 }
 
 /** SQL that says whether a row of a slice is still pending or shipped. */
