@@ -193,6 +193,27 @@ describe('orders', () => {
     }
   })
 
+  it('labels buy ends with exit code 1 if the carrier withholds a label, or if there is none to merge', async () => {
+    const carrier = '/operator/v1/sandbox/carrier'
+    const [withheld, cancelled] = [await sold(LABEL), await sold(LABEL)]
+    await app.operator.put(carrier, { payload: { label: 'action_required' } })
+    const without = await run(`labels buy ${withheld} --merge withheld.pdf`)
+    await app.operator.put(carrier, { payload: { label: 'ready' } })
+    expect(without).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(new RegExp(`^${withheld}\taction_required\t\t.+\n$`)),
+      stderr: `1 order has no label to print (${withheld}): the message of each says why.\n`,
+    })
+    await seller.post(`/v1/orders/${cancelled}/label`)
+    await act(app, cancelled, 'cancel', { cancelled_by: 'buyer' })
+    const none = await run(`labels buy ${cancelled} --merge none.pdf`)
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      'There is no label to print: none.pdf was not written.\n',
+    ])
+    for (const name of ['withheld.pdf', 'none.pdf']) expect(existsSync(file(name))).toBe(false)
+  })
+
   it('a label whose download breaks off is bought, and the command says so', async () => {
     const order = await sold(LABEL)
     const { port } = await startWebServer(async (request, response) => {

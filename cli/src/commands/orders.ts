@@ -164,7 +164,9 @@ export function orderCommands(program: Command): void {
   labels
     .command('buy')
     .argument('<orders...>', 'ids of a row of each slice', counts)
-    .description('buy or read labels, and save their PDFs; no label is bought twice')
+    .description(
+      'buy or read labels, and save their PDFs; no label is bought twice; the exit code is 1 if an order has no label yet, or if there is none to merge',
+    )
     .option('--out <directory>', 'directory of the PDFs', '.')
     .option('--merge <file>', 'write all labels, at most 50, into one PDF instead')
     .action(async (ids: number[], { out: directory, merge }: LabelOptions, command: Command) => {
@@ -209,6 +211,17 @@ export function orderCommands(program: Command): void {
         throw new CommandError(
           `${plural(left, 'label is', 'labels are')} not ready yet: run the same command later.`,
         )
+      }
+      const withheld = labels.filter(({ status }) => status === 'action_required')
+      if (withheld.length > 0) {
+        const ids = withheld.map(({ order_id }) => order_id).join(', ')
+        throw new CommandError(
+          `${plural(withheld.length, 'order has', 'orders have')} no label to print (${ids}): the message of each says why.`,
+        )
+      }
+      // An earlier file of that name could be printed again.
+      if (merge !== undefined && ready.length === 0) {
+        throw new CommandError(`There is no label to print: ${merge} was not written.`)
       }
     })
 }
