@@ -196,6 +196,25 @@ describe('bodies', () => {
     expect(body.error.fields).toHaveProperty('shop_name')
   })
 
+  it('the message about a text of a wrong form says what it must be', async () => {
+    const account = await create({
+      email: 'ash mail.example',
+      slug: 'My-Shop',
+      shipping_options: [{ countries: ['nl'] }],
+    })
+    expect(account.body.error.fields).toMatchObject({
+      email: ['The email field must be an e-mail address, such as ash@mail.example.'],
+      slug: ['The slug field must be lower-case letters, digits and single hyphens.'],
+      'shipping_options.0.countries.0': [expect.stringContaining('two capital letters')],
+    })
+    const checkout = await app.operator.post('/operator/v1/checkouts', {
+      payload: { address: { country: 'NLD' } },
+    })
+    expect(checkout.body.error.fields).toMatchObject({
+      'address.country': [expect.stringContaining('ISO country code of two letters, such as NL.')],
+    })
+  })
+
   it('an empty body counts as no body, whatever its content type', async () => {
     const response = await create('', JSON_TYPE)
     expect(response.status).toBe(422)

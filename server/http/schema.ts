@@ -31,6 +31,18 @@ export const NOT_BLANK = '\\S'
 /** Pattern of a text without blanks at its ends. An empty text has none either. */
 export const NO_OUTER_BLANKS = '^(\\S([\\s\\S]*\\S)?)?$'
 
+/** Pattern of an ISO country code. */
+export const COUNTRY = '^[A-Za-z]{2}$'
+
+/** Pattern of an ISO country code in capitals. */
+export const COUNTRY_IN_CAPITALS = '^[A-Z]{2}$'
+
+/** Pattern of the name of a shop in addresses. */
+export const SLUG = '^[a-z0-9]+(-[a-z0-9]+)*$'
+
+/** Pattern of the address of a page. */
+export const PAGE_ADDRESS = '^https?://'
+
 /** Text in a request that people will read, such as a reason that is e-mailed: not only blanks. */
 export const Words = (options: TStringOptions = {}) =>
   FilledText({ pattern: NOT_BLANK, ...options })

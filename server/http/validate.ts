@@ -2,7 +2,15 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
 import { refusalOfUrl } from '../outbound/public-address.ts'
-import { NO_OUTER_BLANKS, NOT_BLANK } from './schema.ts'
+import { ADDRESS_PATTERN } from '../text/mailbox.ts'
+import {
+  COUNTRY,
+  COUNTRY_IN_CAPITALS,
+  NO_OUTER_BLANKS,
+  NOT_BLANK,
+  PAGE_ADDRESS,
+  SLUG,
+} from './schema.ts'
 
 /**
  * Validates requests against their routes' schemas, which OpenAPI publishes as well. An impossible id in the path is 404;
@@ -160,6 +168,17 @@ const A_TYPE: Record<string, string> = {
   object: 'an object',
 }
 
+/** What a text must be, by the pattern of its schema. */
+const BY_PATTERN: Record<string, string> = {
+  [NOT_BLANK]: 'must not be empty',
+  [NO_OUTER_BLANKS]: 'must not begin or end with a blank',
+  [ADDRESS_PATTERN]: 'must be an e-mail address, such as ash@mail.example',
+  [COUNTRY]: 'must be an ISO country code of two letters, such as NL',
+  [COUNTRY_IN_CAPITALS]: 'must be an ISO country code of two capital letters, such as NL',
+  [SLUG]: 'must be lower-case letters, digits and single hyphens',
+  [PAGE_ADDRESS]: 'must begin with http:// or https://',
+}
+
 function messageOf(field: string, { keyword, params, schema, data }: ErrorObject): string {
   switch (keyword) {
     case 'required':
@@ -175,10 +194,7 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
     case 'enum':
       return `The selected ${field} is not valid. Possible: ${(schema as unknown[]).join(', ')}.`
     case 'pattern':
-      if (schema === NOT_BLANK) return `The ${field} field must not be empty.`
-      return schema === NO_OUTER_BLANKS
-        ? `The ${field} field must not begin or end with a blank.`
-        : `The ${field} field is not valid.`
+      return `The ${field} field ${BY_PATTERN[schema as string] ?? 'is not valid'}.`
     case 'minLength':
       return params.limit === 1
         ? `The ${field} field must not be empty.`

@@ -629,6 +629,8 @@ describe('POST /operator/v1/slices/{slice_key}/tracking', () => {
       const { status, body } = await report(parcel, payload)
       expect([status, Object.keys(body.error.fields)]).toEqual([422, Object.keys(payload)])
     }
+    const { body } = await report(parcel, { tracking_url: 'carrier.example' })
+    expect(body.error.message).toBe('The tracking_url field must begin with http:// or https://.')
   })
 })
 

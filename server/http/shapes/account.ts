@@ -6,7 +6,18 @@ import { validationError } from '../../errors.ts'
 import { isCountry } from '../../text/countries.ts'
 import { ADDRESS_PATTERN } from '../../text/mailbox.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
-import { component, Euros, FilledText, Line, Nullable, OneOf, Text, Timestamp } from '../schema.ts'
+import {
+  COUNTRY_IN_CAPITALS,
+  component,
+  Euros,
+  FilledText,
+  Line,
+  Nullable,
+  OneOf,
+  SLUG,
+  Text,
+  Timestamp,
+} from '../schema.ts'
 
 const MAX_SHIPPING_OPTIONS = 50
 
@@ -30,7 +41,7 @@ const COUNTRIES = 'ISO codes of the countries that it delivers to'
 const MAX_VALUE = 'Highest value of the goods in decimal euros'
 
 const limits = (countries: object = {}, value: object = {}) => ({
-  countries: Type.Array(Text({ pattern: '^[A-Z]{2}$', examples: ['NL'] }), {
+  countries: Type.Array(Text({ pattern: COUNTRY_IN_CAPITALS, examples: ['NL'] }), {
     minItems: 1,
     maxItems: MAX_COUNTRIES,
     description: COUNTRIES,
@@ -122,7 +133,7 @@ const accountInput = {
   email: Email({ description: 'Unique, ignoring case' }),
   slug: FilledText({
     maxLength: 100,
-    pattern: '^[a-z0-9]+(-[a-z0-9]+)*$',
+    pattern: SLUG,
     description: 'Lower-case letters, digits and single hyphens. Unique',
   }),
   password: Nullable(FilledText({ maxLength: 200 }), {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Address } from '../../text/address.ts'
-import { component, FilledText, Nullable, Text } from '../schema.ts'
+import { COUNTRY, component, FilledText, Nullable, Text } from '../schema.ts'
 
 export const AddressSchema = component(
   'Address',
@@ -38,7 +38,7 @@ export const AddressInput = Type.Object({
   house_number_suffix: Type.Optional(Nullable(Text({ maxLength: 20 }))),
   zip: FilledText({ maxLength: 20 }),
   city: FilledText({ maxLength: 200 }),
-  country: FilledText({ pattern: '^[A-Za-z]{2}$', description: 'ISO country code' }),
+  country: FilledText({ pattern: COUNTRY, description: 'ISO country code' }),
   phone: Type.Optional(Nullable(Text({ maxLength: 50 }))),
 })
 

@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox'
 import type { Tracking } from '../../orders/order.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
-import { FilledText, Nullable, Timestamp, Words } from '../schema.ts'
+import { FilledText, Nullable, PAGE_ADDRESS, Timestamp, Words } from '../schema.ts'
 
 export const TrackingInput = Type.Object(
   {
     tracking_code: Type.Optional(Nullable(Words({ maxLength: 100 }))),
     tracking_url: Type.Optional(
-      Nullable(FilledText({ maxLength: 2048, pattern: '^https?://' }), {
+      Nullable(FilledText({ maxLength: 2048, pattern: PAGE_ADDRESS }), {
         description: 'http or https URL of the carrier’s tracking page',
       }),
     ),
