@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { currentBudget, newBudget, withBudget } from '../database/budget.ts'
 import { localSignals, type Signals } from '../database/signals.ts'
+import { DatabaseUnavailable } from '../database/unavailable.ts'
 import { until } from '../test/until.ts'
 import { drainQueue, startWorker, type Work, type Worker } from './worker.ts'
 
@@ -8,20 +9,20 @@ import { drainQueue, startWorker, type Work, type Worker } from './worker.ts'
 const NO_INTERVAL = { pollIntervalMs: 3_600_000 }
 
 let signals: Signals
-let logged: object[]
+let logged: { level: string }[]
 let log: Parameters<typeof startWorker>[0]['log']
 const workers: Worker[] = []
 
 beforeEach(() => {
   signals = localSignals()
   logged = []
-  const record = (fields: object) => logged.push(fields)
+  const record = (level: string) => (fields: object) => logged.push({ level, ...fields })
   log = {
-    error: record,
-    warn: record,
-    info: record,
-    debug: record,
-    fatal: record,
+    error: record('error'),
+    warn: record('warn'),
+    info: record('info'),
+    debug: record('debug'),
+    fatal: record('fatal'),
   } as unknown as typeof log
 })
 afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())))
@@ -33,7 +34,7 @@ function memoryQueue({ concurrency = 3, holdClaims = false } = {}) {
   const running = new Map<string, PromiseWithResolvers<void>>()
   const finished: string[] = []
   const released: string[] = []
-  const state = { maxRunning: 0, isFailing: false }
+  const state = { maxRunning: 0, isFailing: false, failure: new Error('away') }
   const work: Work<string> = {
     queue: 'mail',
     concurrency,
@@ -45,7 +46,7 @@ function memoryQueue({ concurrency = 3, holdClaims = false } = {}) {
       if (holdClaims) await claim.promise
       if (state.isFailing) {
         waiting.unshift(...claimed)
-        throw new Error('away')
+        throw state.failure
       }
       return claimed
     },
@@ -194,6 +195,19 @@ describe('a worker', () => {
     await until('the job runs', () => running.has('job'))
     state.isFailing = true
     await until('the failure is logged again', () => logged.length === 2)
+  })
+
+  it('claims that meet an outage of the database are occasional warnings, and another failure after them is an error', async () => {
+    const { start, claims, state } = memoryQueue()
+    state.isFailing = true
+    state.failure = new DatabaseUnavailable('refused')
+    start({ pollIntervalMs: 5 })
+    await until('several claims have failed', () => claims.length > 5)
+    state.failure = new Error('broken')
+    await until('the other failure is logged', () => logged.at(-1)?.level === 'error')
+    expect(logged.length).toBeLessThan(claims.length)
+    expect(logged[0]).toMatchObject({ level: 'warn', queue: 'mail', err: { message: 'refused' } })
+    expect(logged.at(-1)).toMatchObject({ queue: 'mail', err: { message: 'broken' } })
   })
 
   it('a job that throws is logged, and the next one runs', async () => {

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { Signals, Topic } from '../database/signals.ts'
+import { isUnavailable, outageLog } from '../database/unavailable.ts'
 
 const POLL_INTERVAL_MS = 1_000
 /** At a shutdown, time for jobs that cannot be interrupted, such as encoding a picture. */
@@ -74,6 +75,7 @@ function openPool<Job>(
   let isPollRequested = false
   let isStopped = false
   let isFailing = false
+  const warn = outageLog(log)
 
   const poll = () => {
     isPollRequested = true
@@ -112,8 +114,9 @@ function openPool<Job>(
     running.add(finished)
   }
 
-  // Most likely the database is unavailable: log it once, and wait for the next interval.
+  // Logs an outage of the database occasionally and another failure once, and waits for the next interval.
   const logFailure = (error: unknown, message: string) => {
+    if (isUnavailable(error)) return warn({ err: error, queue })
     if (!isFailing) log.error({ err: error, queue }, message)
     isFailing = true
   }
