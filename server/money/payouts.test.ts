@@ -267,6 +267,14 @@ describe('the result of a transfer', () => {
     expect((await release()).status).toBe(409)
     await act(app, orderIds[0]!, 'dispute')
     expect((await release()).body.error.message).toContain('An item of the order is disputed.')
+    expect((await reportOf(id, 'paid')).body.error.message).toMatch(
+      / is held; .* send `outside`\.$/,
+    )
+    const failed = await reportOf(id, 'failed', { reason: 'Closed' })
+    expect([failed.status, failed.body.error.message]).toEqual([
+      409,
+      'The payout is held; this requires it to be sent or paid.',
+    ])
     await act(app, orderIds[0]!, 'resolve', { in_favour_of: 'seller' })
     // As the migration does with payouts of orders that were completed before it.
     await app.ctx.db`update payouts set reason = 'Check this' where id = ${id}`

@@ -3,7 +3,7 @@ import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import { conflict, notFound } from '../errors.ts'
+import { type ApiError, conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
 import { postedAt } from './ledger.ts'
@@ -344,8 +344,13 @@ export const markPaid = (
       `
       await postPayouts(tx, [id])
     } else if (isOutside) {
-      throw stateConflict(payout, 'due, held or failed, with an amount that is left to pay')
-    } else if (payout.state !== 'sent') throw stateConflict(payout, 'sent')
+      throw await stateConflict(tx, id, 'due, held or failed, with an amount that is left to pay')
+    } else if (payout.state !== 'sent') {
+      const wanted = isUnsent
+        ? 'sent. If it was paid outside of the service, send `outside`'
+        : 'sent'
+      throw await stateConflict(tx, id, wanted)
+    }
     await tx.db`
       update payouts set state = 'paid', paid_at = ${tx.now()}, reason = null where id = ${id}
     `
@@ -368,7 +373,7 @@ export const markFailed = (
     const payout = await lockPayout(tx, id)
     requireReference(payout, reference)
     if (payout.state !== 'sent' && payout.state !== 'paid') {
-      throw stateConflict(payout, 'sent or paid')
+      throw await stateConflict(tx, id, 'sent or paid')
     }
     if (payout.amountCents === 0) {
       throw conflict('The payout had no transfer: earlier refunds took all of it.')
@@ -405,7 +410,7 @@ export const markFailed = (
 export const releasePayout = (ctx: Context, id: number): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {
     const payout = await lockPayout(tx, id)
-    if (payout.state !== 'due') throw stateConflict(payout, 'held')
+    if (payout.state !== 'due') throw await stateConflict(tx, id, 'held')
     if (payout.reason === null) {
       const [{ state, reason }] = (await readPayouts(tx, [id])) as [Payout]
       throw conflict(
@@ -473,8 +478,11 @@ function requireReference(payout: LockedPayout, reference: string | undefined): 
   )
 }
 
-const stateConflict = ({ state }: { state: string }, wanted: string) =>
-  conflict(`The payout is ${state}; this requires it to be ${wanted}.`)
+/** The error about a payout whose state forbids an operation. It names the state that the API shows, such as `held`. */
+async function stateConflict(ctx: Context, id: number, wanted: string): Promise<ApiError> {
+  const [{ state }] = (await readPayouts(ctx, [id])) as [Payout]
+  return conflict(`The payout is ${state}; this requires it to be ${wanted}.`)
+}
 
 /** Posts the transfers of payouts, and marks the payouts as sent. The caller holds the locks. */
 export async function postPayouts({ db, now }: Context, ids: number[]): Promise<void> {
