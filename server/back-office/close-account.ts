@@ -86,7 +86,7 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
   if (row?.isOpen) throw conflict('The account has open orders. Complete or cancel them first.')
   if (row?.isDue)
     throw conflict(
-      'The account has payouts that are not paid. Run them first, or mark those as paid that you have paid otherwise.',
+      'The account has payouts that are not paid. Run those that are due, and report the bank’s results of those that were sent. Mark the others as paid if they were paid otherwise.',
     )
   if (row?.owes)
     throw conflict(

@@ -299,11 +299,12 @@ describe('the result of a transfer', () => {
     const { id, reference } = await payoutOf(sliceKey)
     const paid = { reference, outside: true }
     expect((await reportOf(id, 'paid', paid)).status).toBe(409)
+    const close = () => app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
+    expect((await close()).body.error.message).toContain('report the bank’s results')
     const failed = { reason: 'Closed', reference }
     await reportOf(id, 'failed', failed)
     await refund(orderIds[0]!, { amount: 1.25 })
     expect((await reportOf(id, 'paid', { reference })).status).toBe(409)
-    const close = () => app.operator.post(`/operator/v1/accounts/${seller.accountId}/close`)
     expect((await close()).body.error.message).toContain('paid otherwise')
 
     const { status, body } = await reportOf(id, 'paid', paid)
