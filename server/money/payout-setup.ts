@@ -225,7 +225,7 @@ export async function confirmSetup(
     if (!change) {
       throw validationError({
         token: [
-          'This link is no longer valid. Use the one in the newest e-mail, or enter the bank account again.',
+          'This link no longer works: it has been used, has expired, or belongs to another shop. If you have just used it, the bank account is confirmed. Otherwise use the link in the newest e-mail, or enter the bank account again.',
         ],
       })
     }

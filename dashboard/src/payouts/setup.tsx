@@ -37,7 +37,7 @@ export function SetupTab() {
     <Loaded query={query}>
       {({ data }) => (
         <>
-          {token !== null && <Confirmation token={token} bankAccount={data.unconfirmed} />}
+          {token !== null && <Confirmation token={token} setup={data} />}
           <Setup setup={data} />
         </>
       )}
@@ -46,14 +46,20 @@ export function SetupTab() {
 }
 
 /** The link of the e-mail leads here. It changes nothing by itself, because mail programs open links as well. */
-function Confirmation({
-  token,
-  bankAccount,
-}: {
-  token: string
-  bankAccount: PayoutSetupRecord['unconfirmed']
-}) {
+function Confirmation({ token, setup }: { token: string; setup: PayoutSetupRecord }) {
   const [, navigate] = useLocation()
+  // The form stays until its own confirmation has led to another page.
+  const [isWaiting] = useState(setup.unconfirmed_until !== null)
+  if (!isWaiting) {
+    return (
+      <div className="notice warn">
+        <p>
+          This link no longer works: it has been used, has expired, or belongs to another shop. If
+          you have just used it, the bank account is confirmed.
+        </p>
+      </div>
+    )
+  }
   return (
     <Section title="Confirm your bank account" help="You have entered it within the last 24 hours.">
       <Form
@@ -70,7 +76,7 @@ function Confirmation({
           </Button>
         )}
       >
-        {bankAccount && <Facts facts={factsOf(bankAccount)} />}
+        {setup.unconfirmed && <Facts facts={factsOf(setup.unconfirmed)} />}
       </Form>
     </Section>
   )

@@ -89,7 +89,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     expect(file.suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
   })
 
-  it('the page that confirms a bank account names that account, and shows the former one as the current one', async () => {
+  it('the page that confirms a bank account names that account, and shows the former one as the current one, and a used link has no button', async () => {
     const member = await app.member()
     await member.put(SETUP, {
       payload: { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89' },
@@ -112,6 +112,10 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
       .getByRole('region', { name: /^Bank account/ })
       .getByText('DE •••• 0012')
       .waitFor()
+    await page.goto(`${app.address}/dashboard/payouts/setup?confirm=${token}`)
+    await page.getByText('This link no longer works').waitFor()
+    expect(await page.getByRole('button', { name: 'Confirm bank account' }).count()).toBe(0)
+    await expectAccessible(page)
   })
 
   it('a confirmation of a bank account whose response comes after its page was left does not change the next page, whose input stays', async () => {
