@@ -310,6 +310,11 @@ it('outside the sandbox, a bank account takes effect with the link in the newest
     unconfirmed: { holder: 'Kanto Cards', iban_last4: '6789', country: 'NL' },
   })
   expect(submitted.body.data.unconfirmed_until).not.toBeNull()
+  const early = await live.operator.post(`${path}/verify`)
+  expect([early.status, early.body.error.message]).toEqual([
+    409,
+    expect.stringContaining('not confirmed it yet'),
+  ])
   const { text } = (await mails())[0]
   expect(text).toContain('Holder: Kanto Cards\nIBAN: NL •••• 6789')
   const token = tokenIn(text)

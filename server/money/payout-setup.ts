@@ -6,7 +6,7 @@ import { sealText, unsealText } from '../crypto/sealed.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import { conflict, validationError } from '../errors.ts'
+import { type ApiError, conflict, validationError } from '../errors.ts'
 import { sendMail, sendMails } from '../mail/outbox.ts'
 import { formerEmails } from '../members/audit.ts'
 import { parseIban } from '../text/iban.ts'
@@ -355,7 +355,7 @@ const decide = (
       where s.account_id = ${accountId}
       for no key update
     `
-    if (!setup) throw conflict('The seller has not submitted a payout setup.')
+    if (!setup) throw await nothingToDecide(tx, accountId)
     if (submission !== undefined && submission !== setup.submission) {
       throw conflict(
         'The seller has submitted another bank account meanwhile, or this one was verified or rejected. Check the setup again.',
@@ -364,6 +364,17 @@ const decide = (
     await decision(tx)
     return getSetup(tx, accountId)
   })
+
+async function nothingToDecide({ db, now }: Context, accountId: number): Promise<ApiError> {
+  const [unconfirmed] = await db`
+    select from payout_setup_changes where account_id = ${accountId} and expires_at > ${now()}
+  `
+  return conflict(
+    unconfirmed
+      ? 'The seller has entered a bank account, but not confirmed it yet with the link in the e-mail.'
+      : 'The seller has not submitted a payout setup.',
+  )
+}
 
 async function setVerified(tx: Context, accountId: number, isVerified: boolean): Promise<void> {
   await tx.db`update accounts set payout_verified = ${isVerified} where id = ${accountId}`
