@@ -112,9 +112,13 @@ describe('a payout setup in the sandbox', () => {
   it('a change of the bank account needs the password, notifies the seller and holds payouts for 48 hours, also if the seller enters it again', async () => {
     const { seller, member } = await newSeller()
     await submit(member)
-    for (const password of [undefined, 'wrong']) {
+    for (const [password, message] of [
+      [undefined, /^There is a bank account already\./],
+      ['wrong', /wrong/],
+    ] as const) {
       const { status, body } = await submit(member, { iban: OTHER_IBAN, password })
       expect([status, Object.keys(body.error.fields)]).toEqual([422, ['password']])
+      expect(body.error.message).toMatch(message)
     }
     const [listing] = await list(seller, cardItem())
     const { orderIds } = await buy(app, [[listing!, 1]])

@@ -135,14 +135,14 @@ const submissionOf = (db: Db) => db`
  * effect at once and is verified as well. A change requires the password, and the account's current and former addresses
  * are notified: a thief of the password may have changed the address before.
  *
- * @param requirePassword throws validation_error if a text is not the member's password
+ * @param requirePassword throws validation_error unless a text is the member's password
  * @throws validation_error on `iban` or `holder`; the errors of `requirePassword`
  */
 export async function submitSetup(
   ctx: Context,
   accountId: number,
   wanted: BankAccount & { password: string | undefined },
-  requirePassword: (password: string) => Promise<void>,
+  requirePassword: (password: string | undefined) => Promise<void>,
 ): Promise<PayoutSetup> {
   const iban = parseIban(wanted.iban)
   if (iban === undefined) {
@@ -158,7 +158,7 @@ export async function submitSetup(
   const [current] = await ctx.db<{ iban: Buffer; ibanLast4: string }[]>`
     select iban, iban_last4 as "ibanLast4" from payout_setups where account_id = ${accountId}
   `
-  if (current) await requirePassword(wanted.password ?? '')
+  if (current) await requirePassword(wanted.password)
   const token = randomText(40)
   const bankAccount: ShownBankAccount = {
     holder: wanted.holder,

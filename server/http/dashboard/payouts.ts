@@ -1,5 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
+import { validationError } from '../../errors.ts'
 import { requireMemberPassword } from '../../members/members.ts'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import { confirmSetup, getSetup, submitSetup } from '../../money/payout-setup.ts'
@@ -95,11 +96,18 @@ export const payoutsApi =
       async (request) => {
         const { member, body } = request
         const { holder, iban, password } = body
-        const setup = await submitSetup(ctx, member.accountId, { holder, iban, password }, (text) =>
-          limitAttempts(ctx, request, member.email, () =>
+        const wanted = { holder, iban, password }
+        const setup = await submitSetup(ctx, member.accountId, wanted, async (text) => {
+          // A form for the first account has no such field. It may be open since before another member entered one.
+          if (text === undefined) {
+            throw validationError({
+              password: ['There is a bank account already. A change of it needs your password.'],
+            })
+          }
+          await limitAttempts(ctx, request, member.email, () =>
             requireMemberPassword(ctx, member.id, text),
-          ),
-        )
+          )
+        })
         return { data: payoutSetupJson(setup) }
       },
     )
