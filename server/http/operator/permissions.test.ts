@@ -37,11 +37,17 @@ const hire = async (role: string) => {
 /** The operations that a role may call, by asking each of them about a record that doesn't exist. */
 async function allowedTo(client: Client): Promise<string[]> {
   const allowed: string[] = []
-  for (const { id, method, url } of operations) {
+  for (const { id, method, url, roles } of operations) {
     const { status, body } = await client[method](url)
     expect(status, id).not.toBe(401)
     if (status !== 403) allowed.push(id)
-    else expect(body.error.type, id).toBe('authorization_error')
+    else {
+      const needed = roles.length === 1 ? 'the role admin' : `one of the roles ${roles.join(', ')}`
+      expect(body.error, id).toMatchObject({
+        type: 'authorization_error',
+        message: expect.stringContaining(`This needs ${needed}; yours is `),
+      })
+    }
   }
   return allowed
 }

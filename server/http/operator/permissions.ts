@@ -122,6 +122,7 @@ export function requireRole(route: RouteOptions): void {
   const others = PERMISSIONS[operationId ?? '']
   if (!others) throw new Error(`${route.method} ${route.url} declares no roles in permissions.ts`)
   const allowed: StaffRole[] = ['admin', ...others]
+  const needed = `${allowed.length === 1 ? 'the role' : 'one of the roles'} ${allowed.join(', ')}`
   const named = `Roles: ${allowed.map((role) => `\`${role}\``).join(', ')}.`
   route.schema = {
     ...route.schema,
@@ -130,11 +131,7 @@ export function requireRole(route: RouteOptions): void {
   const check = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
     const { role } = request.operator
     if (allowed.includes(role)) done()
-    else {
-      done(
-        authorizationError(`This needs one of the roles ${allowed.join(', ')}; yours is ${role}.`),
-      )
-    }
+    else done(authorizationError(`This needs ${needed}; yours is ${role}.`))
   }
   route.onRequest = [route.onRequest ?? [], check].flat()
 }
