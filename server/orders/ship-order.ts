@@ -89,6 +89,6 @@ function requireFittingCode(by: ShippedBy, trackingCode: string | null): void {
     : trackingCode !== null &&
       (by.fulfilment === 'platform'
         ? 'must be left out: tracking comes from the label.'
-        : 'must be left out: this order ships as a letter, without tracking.')
+        : 'must be left out: this order ships with an option without tracking.')
   if (problem) throw validationError({ tracking_code: [`The tracking_code field ${problem}`] })
 }
