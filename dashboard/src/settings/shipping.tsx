@@ -24,7 +24,7 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
   )
   const move = (option: ShippingOptionRecord, by: 1 | -1) =>
     save((current) => {
-      const from = positionOf(current, option)
+      const from = positionOf(current, option, 'Try again.')
       return current.toSpliced(from, 1).toSpliced(Math.max(from + by, 0), 0, option)
     }).catch(notifyFailure)
   return (
@@ -141,11 +141,15 @@ const save = async (change: Parameters<typeof changeShippingOptions>[0]) => {
 }
 
 /** Finds an option in the current list. @throws Error if another member has deleted or changed it */
-function positionOf(current: ShippingOptionRecord[], option: ShippingOptionRecord): number {
+function positionOf(
+  current: ShippingOptionRecord[],
+  option: ShippingOptionRecord,
+  advice = 'Close this window and open it again.',
+): number {
   const position = current.findIndex(({ code }) => code === option.code)
   if (position < 0) throw new Error('This option was deleted meanwhile.')
   if (JSON.stringify(current[position]) !== JSON.stringify(option)) {
-    throw new Error('This option was changed meanwhile. Close this window and open it again.')
+    throw new Error(`This option was changed meanwhile. ${advice}`)
   }
   return position
 }
