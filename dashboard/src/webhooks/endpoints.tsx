@@ -300,7 +300,7 @@ function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: 
       <Form
         onSubmit={async (data) => {
           const { id } = await sendTest(endpoint.id, String(data.get('event')))
-          notify('The test event was sent.')
+          notify('The test event is being sent.')
           return () => navigate(`/webhooks/deliveries/${id}`)
         }}
         actions={(isSaving) => (

@@ -61,7 +61,7 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     await page.getByRole('row', { name: /order\.created.*Delivered/ }).waitFor()
   })
 
-  it('a test event whose response comes after Back does not change the next page, whose input stays, and a message says that it was sent', async () => {
+  it('a test event whose response comes after Back does not change the next page, whose input stays, and a message says that it is being sent', async () => {
     const shop = await app.member()
     const { url } = await startReceiver()
     await shop.post('/dashboard/api/webhooks', { payload: { url, events: ['order.created'] } })
@@ -78,7 +78,7 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     const name = page.getByRole('dialog').getByRole('textbox', { name: 'Name' })
     await name.fill('Till')
     request.release()
-    await page.getByText('The test event was sent.').waitFor()
+    await page.getByText('The test event is being sent.').waitFor()
     expect(await name.inputValue()).toBe('Till')
   })
 
