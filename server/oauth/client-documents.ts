@@ -117,7 +117,7 @@ async function fetchDocument(
   } catch (error) {
     if (error instanceof OAuthError) throw error
     log.info({ err: error }, 'cannot fetch the document of a client')
-    throw invalid('The document of the program cannot be fetched.')
+    throw invalid('The document of the program cannot be fetched. Try again later.')
   } finally {
     await agent.destroy()
   }

@@ -154,7 +154,7 @@ export async function exchangeDevice(
     `
     if (!device) return unknownDevice()
     if (device.isExpired) return new OAuthError('expired_token', 'The code has expired.')
-    if (device.refused) return new OAuthError('access_denied', 'The member refused.')
+    if (device.refused) return new OAuthError('access_denied', 'The request was refused.')
     if (device.isEarly) {
       await db`
         update oauth_devices

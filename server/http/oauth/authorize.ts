@@ -89,7 +89,8 @@ export function authorizationHandlers(ctx: Service) {
       const decision = isAllowed ? scopes : undefined
       const code = await decideStep(ctx, member, uidOf(request), decision, request.id)
       if (code === undefined) throw stepGone()
-      const outcome = code ?? new OAuthError('access_denied', 'Refused.')
+      const reason = shop.apiAccess === 'enabled' ? 'Refused.' : 'The shop has no API access.'
+      const outcome = code ?? new OAuthError('access_denied', reason)
       return reply.redirect(wayBack(ctx, step, outcome), 303)
     },
   }
@@ -102,10 +103,10 @@ async function asPage<T>(check: () => Promise<T>): Promise<T> {
   try {
     return await check()
   } catch (error) {
-    if (error instanceof OAuthError) {
-      throw new ApiError('bad_request', `A program sent a wrong request. ${error.message}`)
-    }
-    throw error
+    if (!(error instanceof OAuthError)) throw error
+    // A request is not wrong because the document of its program can't be fetched.
+    const begin = error.code === 'invalid_client' ? '' : 'A program sent a wrong request. '
+    throw new ApiError('bad_request', begin + error.message)
   }
 }
 

@@ -118,13 +118,14 @@ ${decisionButtons}`
       const device = await tryCode(member, userCode)
       if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
       const { apiAccess } = await shopOf(ctx, member)
+      const refusal = accessProblem(apiAccess)
       const scopes = checkedScopes(fields, device.scopes)
       const reject = (message: string) =>
         sendConsent(request, reply.code(422), member, userCode, { message, checked: scopes })
       if (fields.decision !== 'allow' && fields.decision !== 'refuse') {
         return reject('Choose Allow or Refuse.')
       }
-      const isAllowed = fields.decision === 'allow' && apiAccess === 'enabled'
+      const isAllowed = fields.decision === 'allow' && refusal === undefined
       if (isAllowed && scopes.length === 0) {
         return reject('Choose at least one permission, or refuse.')
       }
@@ -134,7 +135,8 @@ ${decisionButtons}`
       }
       return sendForm(request, reply, {
         title: isAllowed ? 'The command line is signed in' : 'Refused',
-        main: html`<p>You can close this window.</p>`,
+        main: html`${problem(refusal)}
+<p>You can close this window.</p>`,
       })
     },
   }

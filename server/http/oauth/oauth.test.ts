@@ -203,11 +203,12 @@ describe('signing in through a program', () => {
     expect(page.text).not.toContain('value="allow"')
     const location = await decide(member, step)
     expect(location.searchParams.get('error')).toBe('access_denied')
+    expect(location.searchParams.get('error_description')).toBe('The shop has no API access.')
 
     const { user_code, device_code } = (await startDevice(app)).body
     expect((await member.get(`/device?user_code=${user_code}`)).text).not.toContain('value="allow"')
     const decided = await member.post('/device', form({ user_code, ...allowing(SCOPES) }))
-    expect(decided.text).toContain('Refused')
+    expect(decided.text).toMatch(/Refused[\s\S]*API access is not enabled/)
     expect(errorOf(await pollDevice(app, device_code))).toEqual([400, 'access_denied'])
   })
 
