@@ -258,7 +258,7 @@ export function refusalOf(
     ctx.metrics.countRateLimited('authentication')
     showLimit(reply, limit)
     return rateLimited(
-      'Too many requests with wrong credentials from this address.',
+      `Too many requests with wrong credentials from this address. Try again in ${limit.retryAfter} s.`,
       limit.retryAfter,
       limit.resetAt,
     )

@@ -82,7 +82,9 @@ describe('wrong credentials', () => {
     }
     const refused = await app.anyone.get('/v1/me', { remoteAddress })
     expect(refused.status).toBe(429)
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    const seconds = Number(refused.headers['retry-after'])
+    expect(seconds).toBeGreaterThanOrEqual(1)
+    expect(refused.body.error.message).toContain(`Try again in ${seconds} s.`)
     expect((await seller.get('/v1/me', { remoteAddress })).status).toBe(200)
     expect((await app.anyone.get('/v1/me', { remoteAddress: '203.0.113.8' })).status).toBe(401)
   })

@@ -44,7 +44,11 @@ export function deviceHandlers(ctx: Service) {
     const limit = await ctx.limiter.count(subject, MAX_TRIES, TRIES_SECONDS)
     if (limit.exceeded) {
       ctx.metrics.countRateLimited('authentication')
-      throw rateLimited('Too many codes. Try again later.', limit.retryAfter, limit.resetAt)
+      throw rateLimited(
+        `Too many codes. Try again in ${limit.retryAfter} s.`,
+        limit.retryAfter,
+        limit.resetAt,
+      )
     }
     return findDevice(ctx, userCode)
   }

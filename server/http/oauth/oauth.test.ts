@@ -826,7 +826,11 @@ describe('device login', () => {
   it('a member can try 20 device codes, then gets 429', async () => {
     const member = await app.member()
     for (let i = 0; i < 20; i++) await member.get('/device?user_code=BBBBBBBB')
-    expect((await member.get('/device?user_code=BBBBBBBB')).status).toBe(429)
+    const refused = await member.get('/device?user_code=BBBBBBBB')
+    expect([refused.status, refused.text]).toEqual([
+      429,
+      expect.stringMatching(/Too many codes\. Try again in \d+ s\./),
+    ])
   })
 })
 

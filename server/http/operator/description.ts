@@ -36,7 +36,7 @@ export const operatorApi = (publicUrl: string): ApiDescription => ({
     },
     rate_limited: {
       description: 'The client’s address has sent too many wrong tokens in this minute.',
-      message: 'Too many requests with wrong credentials from this address.',
+      message: 'Too many requests with wrong credentials from this address. Try again in 12 s.',
     },
   },
 })
