@@ -309,6 +309,11 @@ describe('npm run listen with a mistake', () => {
         `${other} answered 404: this is not a Cardstall service. Set its address with --url.`,
       )
     }
+    const { port } = await startWebServer((_request, response) => response.writeHead(503).end('{}'))
+    const starting = `http://localhost:${port}`
+    expect(await errorOf(['--url', starting])).toBe(
+      `${starting} answered 503: it is starting, or its database is unavailable. Try again in a moment.`,
+    )
     const nobody = `http://localhost:${await freePort()}`
     expect(await errorOf(['--url', nobody])).toBe(
       `${nobody} can't be reached: The server refused the connection. Start the service, or set its address with --url.`,

@@ -124,6 +124,11 @@ async function demoAccount(config: Config, service: Service): Promise<number> {
     () => undefined,
   )
   if (id !== undefined) return id
+  if (response.status >= 500) {
+    throw new StartError(
+      `${service.url} answered ${response.status}: it is starting, or its database is unavailable. Try again in a moment.`,
+    )
+  }
   throw new StartError(
     `Say with --account whose events: ${service.url} doesn't take the demo key in DATA_DIR (it answered ${response.status}).`,
   )
