@@ -15,6 +15,7 @@ import {
 import type { Log } from '../log.ts'
 import { notJson } from './body.ts'
 import { isKeyed } from './idempotency-key.ts'
+import { JSON_TYPE } from './json.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { ALWAYS } from './response-headers.ts'
 
@@ -45,9 +46,9 @@ export function errorHandler(log: Log) {
       error = serviceUnavailable(outageMessage(request))
     }
     if (error.status === 500) log.error({ err: thrown, reqId: request.id }, 'request failed')
-    // Caches may keep a 404 or 405 without it. It replaces what a route has set for its success: the file of a photo can
+    // Caches may keep a 404 or 405 without it. Both replace what a route has set for its success: the file of a photo can
     // fail while it is read.
-    reply.header('cache-control', 'no-store')
+    reply.header('cache-control', 'no-store').type(JSON_TYPE)
     return reply.code(error.status).headers(error.headers).send(envelope(error))
   }
 }
@@ -122,7 +123,7 @@ export function rawResponse(
   const body = JSON.stringify(envelope(error))
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'content-type: application/json; charset=utf-8',
+    `content-type: ${JSON_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
     ...Object.entries(ALWAYS).map((header) => header.join(': ')),
