@@ -1119,7 +1119,7 @@ export interface ListSetsQuery {
    */
   series?: string
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1163,7 +1163,7 @@ export interface ListCardsQuery {
    */
   rarity?: string
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1199,7 +1199,7 @@ export interface ListProductsQuery {
    */
   category?: string
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1228,7 +1228,7 @@ export interface ListListingsQuery {
    */
   product?: string
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -1268,7 +1268,7 @@ export interface ListOrdersQuery {
    */
   since?: string | Date
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2308,7 +2308,7 @@ export interface ListOwnListingsQuery {
    */
   reference?: string
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2355,7 +2355,7 @@ export interface ListOwnOrdersQuery {
    */
   updated_since?: string | Date
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2374,7 +2374,7 @@ export interface GetPackingQuery {
    */
   document?: 'all' | 'pick_list' | 'slips'
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2406,7 +2406,7 @@ export interface CancelOwnOrderBody {
 export interface ListOwnReviewsQuery {
   stars?: number
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2436,7 +2436,7 @@ export interface ListOwnDisputesQuery {
   state?: 'open' | 'answered' | 'resolved'
   order_id?: number
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2470,7 +2470,7 @@ export interface ListChangesQuery {
 export interface ListOwnPayoutsQuery {
   state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**
@@ -2568,7 +2568,7 @@ export interface ListOwnDeliveriesQuery {
    */
   to?: string | Date
   /**
-   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.
+   * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
   page?: number
   /**

@@ -16,7 +16,7 @@ export const pageParameters = {
       maximum: MAX_PAGE,
       default: 1,
       description:
-        'Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first: you skip none then. A page after the last one is empty.',
+        'Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.',
     }),
   ),
   per_page: Type.Optional(
