@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CarrierError } from '../server/carriers/carrier.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
@@ -37,24 +38,30 @@ describe('orders', () => {
     expect((await run(`orders ship ${id} --tracking CODE`)).code).toBe(1)
   })
 
-  it('an order whose shipping got no response is named, may have been shipped, and ends the command', async () => {
-    const [lost, next] = [await sold(LETTER), await sold(LETTER)]
-    const address = await startProxy((request, response) => {
-      if (request.method !== 'POST') return
-      return ship(seller, lost).then(() => response.destroy())
-    })
-    const env = { CARDSTALL_URL: address }
-    const { code, stderr } = await run(`orders ship ${lost} ${next}`, { env })
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(
-        new RegExp(
-          `^${lost}: .+\\. The change may have been made: look before you repeat [^\n]+\n$`,
+  it.each<[string, (response: ServerResponse) => void]>([
+    ['no response', (response) => response.destroy()],
+    ['the 504 of a proxy', (response) => response.writeHead(504).end()],
+  ])(
+    'an order whose shipping got %s is named, may have been shipped, and ends the command',
+    async (_, answer) => {
+      const [lost, next] = [await sold(LETTER), await sold(LETTER)]
+      const address = await startProxy((request, response) => {
+        if (request.method !== 'POST') return
+        return ship(seller, lost).then(() => answer(response))
+      })
+      const env = { CARDSTALL_URL: address }
+      const { code, stderr } = await run(`orders ship ${lost} ${next}`, { env })
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          new RegExp(
+            `^${lost}: .+\\. The change may have been made: look before you repeat [^\n]+\n$`,
+          ),
         ),
-      ),
-    ])
-    expect((await seller.get(`/v1/orders/${next}`)).body.data.orders[0].status).toBe('pending')
-  })
+      ])
+      expect((await seller.get(`/v1/orders/${next}`)).body.data.orders[0].status).toBe('pending')
+    },
+  )
 
   it('the net amount of a slice in a list leaves out cancelled rows', async () => {
     const shop = await openShop(app, PARCEL)

@@ -1,4 +1,10 @@
-import { Cardstall, type ClientOptions, ConnectionError, RateLimitError } from '@cardstall/sdk'
+import {
+  Cardstall,
+  CardstallError,
+  type ClientOptions,
+  ConnectionError,
+  RateLimitError,
+} from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { mayRetry } from '../../sdk/src/transport.ts'
 import { type Output, type OutputOptions, openOutput } from './output.ts'
@@ -22,13 +28,19 @@ export class UnknownOutcomeError extends ConnectionError {
   override name = 'UnknownOutcomeError'
 }
 
-/** @throws UnknownOutcomeError instead of a ConnectionError, if the service may have made the write */
+/** @throws UnknownOutcomeError instead of another error, if the service may have made the write */
 export async function unrepeatable<T>(write: Promise<T>): Promise<T> {
   return write.catch((error) => {
-    if (!(error instanceof ConnectionError) || mayRetry(error, 'unsent')) throw error
+    if (!isUnknown(error)) throw error
     throw new UnknownOutcomeError(error.message, { cause: error })
   })
 }
+
+/** A 5xx without a type is that of a proxy, which may have passed the request on. */
+const isUnknown = (error: unknown) =>
+  error instanceof ConnectionError
+    ? !mayRetry(error, 'unsent')
+    : error instanceof CardstallError && error.type === undefined && error.status! >= 500
 
 /** The id of the request that was refused, which the operator finds in the log. */
 export function requestOf(error: unknown): string {

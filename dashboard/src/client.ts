@@ -139,9 +139,10 @@ async function request(method: string, path: string, options: Options = {}): Pro
     if (error.type === 'provider_error') throw error
     // A read that takes too long fails alone: it must not stop all others, nor be repeated as after a lost connection.
     if (!(await connection.check())) throw connectionLost(advice)
+    // The service names the Idempotency-Key, which the page sends by itself. A proxy gives no advice.
+    if (idempotencyKey !== undefined) throw new ConnectionError(`The service is busy. ${TRY_AGAIN}`)
     throw new ConnectionError(
-      // The service names the Idempotency-Key, which the page sends by itself.
-      idempotencyKey === undefined ? error.message : `The service is busy. ${TRY_AGAIN}`,
+      error.type === 'unknown' ? `${error.message} ${advice}` : error.message,
     )
   }
   connection.found()
