@@ -336,7 +336,7 @@ describe('a deleted endpoint', () => {
     const [{ claim }] = (await db`
       select claim_id as claim from delivery_queue where endpoint_id = ${other.id}
     `) as [{ claim: number }]
-    // For 20 ms after the first claim, further claims take deliveries of the same endpoints.
+    // Further claims take deliveries of the same endpoints for 20 ms after the first claim.
     expect(claim - before!.claim).toBeLessThan(claimsOfQueue / 2)
   })
 })

@@ -218,14 +218,14 @@ it('a label that a poll stores and a response that a receiver sends just before 
       ({ payload }: { payload: { event: string; data: { order_id: number } } }) =>
         payload.data.order_id === order && payload.event === 'order.created',
     )
+  const { id } = await deliveryOfSale()
+  expect((await app.operator.post(`/operator/v1/deliveries/${id}/resend`)).status).toBe(202)
   let erasing: ReturnType<typeof post> | undefined
   await inTransaction(app.ctx, async ({ db: tx }) => {
     await tx`select from slices where slice_key = ${done.sliceKey} for no key update`
     erasing = post('erase', buyer.email)
     await untilLockWaiters(db)
     await files.put(file, Buffer.from('%PDF'), 'application/pdf')
-    const { id } = await deliveryOfSale()
-    expect((await app.operator.post(`/operator/v1/deliveries/${id}/resend`)).status).toBe(202)
     await app.runDeliveries()
   })
   expect(await erasing).toMatchObject({ checkouts: 2, open: 0 })
