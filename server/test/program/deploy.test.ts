@@ -196,6 +196,11 @@ describe('the proxies', () => {
     expect(caddy).not.toMatch(/handle \//)
   })
 
+  it('nginx replaces the address that a client claims to have', () => {
+    // A forwarded private address would be trusted, and the claimed one taken.
+    expect(nginx).toContain('proxy_set_header X-Forwarded-For $remote_addr;')
+  })
+
   it('nginx waits longer for the bytes of an import than the service, whose error says more', () => {
     const [, seconds] = /client_body_timeout (\d+)s/.exec(
       locationOf('/operator/v1/catalog/import'),
