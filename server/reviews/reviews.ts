@@ -79,8 +79,8 @@ export const changeReview = (
   })
 
 /**
- * Removes a review for the operator: it is no longer shown or counted. That of a buyer whose data was erased loses its
- * text and reply, which were kept for the public.
+ * Removes a review for the operator: it is no longer shown or counted. If the buyer's data was erased, the review loses
+ * its text and reply, which were kept for the public.
  *
  * @throws not_found without a review that is shown
  */

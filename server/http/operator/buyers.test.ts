@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, it } from 'vitest'
 import { eraseOldBuyers } from '../../back-office/buyers.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
@@ -398,6 +399,13 @@ it('a review that BUYER_DATA_DAYS keeps loses its text and reply when it is remo
   await remove(kept)
   const erased = { stars: 4, text: null, reply: null, removed: { reason: 'Spam' } }
   for (const sale of [removed, kept]) expect(await reviewOf(sale)).toMatchObject(erased)
+
+  // Earlier versions kept the text. The update erases it.
+  await app.ctx.db`update reviews set text = 'Regards' where order_id = ${kept.order}`
+  expect(await reviewOf(kept)).toMatchObject({ text: 'Regards' })
+  const update = new URL('../../../migrations/0061_removed_reviews.sql', import.meta.url)
+  await app.ctx.db.unsafe(await readFile(update, 'utf8'))
+  expect(await reviewOf(kept)).toMatchObject(erased)
 })
 
 it('data is erased BUYER_DATA_DAYS after the order was completed, and not before', async () => {
