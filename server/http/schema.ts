@@ -48,7 +48,7 @@ export const Words = (options: TStringOptions = {}) =>
   FilledText({ pattern: NOT_BLANK, ...options })
 
 /** Text in a request that is one line, such as a name: a further one would read as the marketplace's own in an e-mail. */
-export const Line = (options: TStringOptions = {}) => Words({ singleLine: true, ...options })
+export const Line = (options: TStringOptions = {}) => Words({ singleLine: 'name', ...options })
 
 /**
  * A text to search for, in a query. No stored value that is searched is longer, so a longer text would only cost time.

@@ -17,8 +17,9 @@ import {
  * any other problem is 422 with messages per field.
  *
  * The schemas use keywords of our own, which the published files leave out: `storable` (text without NUL and lone
- * surrogates, which PostgreSQL can't store), `singleLine` (text without control characters), `publicUrl` (a URL that could
- * be on the internet) and `clamped` (a query integer that is adjusted instead of refused).
+ * surrogates, which PostgreSQL can't store), `singleLine` (text without control characters; if it is a `name`, also without
+ * changes of direction), `publicUrl` (a URL that could be on the internet) and `clamped` (a query integer that is adjusted
+ * instead of refused).
  */
 export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
   schema,
@@ -53,7 +54,8 @@ ajv.addKeyword({
 ajv.addKeyword({
   keyword: 'singleLine',
   type: 'string',
-  validate: (_: unknown, text: string) => !CONTROL_CHARACTER.test(text),
+  validate: (kind: true | 'name', text: string) =>
+    !CONTROL_CHARACTER.test(text) && (kind !== 'name' || !DIRECTION.test(text)),
 })
 ajv.addKeyword({
   keyword: 'publicUrl',
@@ -86,11 +88,14 @@ function compile(schema: object): ValidateFunction {
   return check
 }
 
+/** Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. */
+const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028\u2029]/
+
 /**
- * Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. The embeddings, overrides and
- * isolates of directions would reorder the text around a name; the marks that names in Hebrew or Arabic need are accepted.
+ * The embeddings, overrides and isolates of directions, which would reorder the text around a name. The marks that names in
+ * Hebrew or Arabic need are accepted.
  */
-const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
+const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/
 
 /** Parses ids: positive safe integers. Any other text is 404. */
 function pathChecker(properties: Record<string, Property>) {
@@ -168,7 +173,7 @@ const A_TYPE: Record<string, string> = {
   object: 'an object',
 }
 
-/** What a text must be, by the pattern of its schema. */
+/** The requirement that a message states, by the pattern of the schema. */
 const BY_PATTERN: Record<string, string> = {
   [NOT_BLANK]: 'must not be empty',
   [NO_OUTER_BLANKS]: 'must not begin or end with a blank',

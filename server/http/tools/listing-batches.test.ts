@@ -337,16 +337,17 @@ describe('POST /tools/v1/listings', () => {
     expect(errorsOf(checked.body.data)).toEqual(expected)
     const [id] = await list(seller, cardItem())
     expect(errorsOf(await change(seller, { id, reference: 'C ' }))).toEqual([message])
-    // An earlier version has stored it.
-    await app.ctx.db`update listings set reference = 'C ' where id = ${id!}`
+    // An earlier version has stored it, with a mark of direction that was copied from a spreadsheet.
+    const stored = '\u202aC '
+    await app.ctx.db`update listings set reference = ${stored} where id = ${id!}`
     const kept = await change(
       seller,
-      { id, reference: 'C ', price: 3 },
-      { reference: 'C ', price: 4 },
+      { id, reference: stored, price: 3 },
+      { reference: stored, price: 4 },
     )
     expect(errorsOf(kept)).toEqual([undefined, undefined])
-    expect(await read(seller, id!)).toMatchObject({ reference: 'C ', price: 4 })
-    expect(await remove(seller, { reference: 'C ' })).toMatchObject({ deleted: 1 })
+    expect(await read(seller, id!)).toMatchObject({ reference: stored, price: 4 })
+    expect(await remove(seller, { reference: stored })).toMatchObject({ deleted: 1 })
   })
 
   it('the seller API ignores a reference, and names it in X-Ignored-Fields', async () => {
