@@ -89,7 +89,8 @@ export function builtPages(
       if (new Negotiator(request.raw).encoding(['gzip', 'identity']) !== 'gzip') {
         return reply.send(file.bytes)
       }
-      return reply.header('content-encoding', 'gzip').send(await file.gzipped())
+      const gzipped = await file.gzipped()
+      return reply.header('content-encoding', 'gzip').send(gzipped)
     })
     done()
   }
