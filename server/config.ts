@@ -226,7 +226,7 @@ type ValueOf<N extends SettingName> = (typeof SETTINGS)[N] extends { parse: Pars
   : never
 
 /** `docker run --env-file` and Kubernetes keep the quotes of a file, which `readDotEnv` removes. */
-const QUOTED = /^(["']).*\1$/s
+const QUOTED = /^(["'])(?:(?!\1).)*\1$/s
 /** An installation may already run with such a secret. */
 const MAY_BE_QUOTED: SettingName[] = ['SECRET_KEY', 'OPERATOR_TOKEN']
 

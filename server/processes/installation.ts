@@ -30,7 +30,12 @@ export async function refuseTakenPort({
     probe.listen({ port, host }, () => probe.close(() => resolve()))
   })
   // Clients try ::1 first for "localhost". Demo key and operator token would go to a program that listens there.
-  const isReachedByName = host === '127.0.0.1' && new URL(publicUrl).host === `localhost:${port}`
+  const named = new URL(publicUrl)
+  const isReachedByName =
+    host === '127.0.0.1' &&
+    named.protocol === 'http:' &&
+    named.hostname === 'localhost' &&
+    Number(named.port || 80) === port
   if (isReachedByName && (await acceptsOnIpv6(port))) {
     throw new StartError(
       `Port ${port} on [::1] is in use by another program, which gets the requests to ${publicUrl}: set PORT to another one.`,
@@ -50,7 +55,7 @@ function acceptsOnIpv6(port: number): Promise<boolean> {
       resolve(accepts)
     }
     socket.setTimeout(CONNECT_TIMEOUT_MS, () => end(false))
-    // Without IPv6, and if nobody listens.
+    // The computer has no IPv6, or no program listens.
     socket.once('error', () => end(false))
     // A socket can reach itself: the system may choose this port for its own end.
     socket.once('connect', () => end(socket.localPort !== port))
