@@ -201,7 +201,7 @@ export const listAccounts = (
     }
   })
 
-/** Slugs of a name that are tried in order. Those of names without Latin letters are all `shop`, with thousands of numbers. */
+/** Number of slugs that are tried in order. All names without Latin letters share the base `shop`, with thousands of numbers. */
 const TRIED_IN_ORDER = 10
 
 type AccountRow = NewAccount & { createdAt: Date }

@@ -61,7 +61,7 @@ export const quote = (text: string) =>
 /**
  * The Message-ID is the same in every attempt, so that mail servers and mail programs recognize duplicates. Its
  * timestamp distinguishes databases that send from the same domain. The mailer writes it as it is, and mail servers refuse
- * other than ASCII characters in it.
+ * characters outside ASCII in it.
  */
 export function messageId({ id, createdAt }: { id: number; createdAt: Date }, from: Mailbox) {
   const address = withAsciiDomain(from.address)

@@ -347,7 +347,7 @@ export const labelWithheldEmail = (
   { orderId, message }: { orderId: number; message: string | null },
 ): NewMail => ({
   to: seller.email,
-  subject: `The label of order ${orderId} needs you`,
+  subject: `The carrier withholds the label of order ${orderId}`,
   text: textFor(seller.shopName, [
     `You bought a label for order ${orderId}, but we could not get its PDF.`,
     message,

@@ -641,7 +641,7 @@ describe('a reading of the carrier', () => {
     const [id] = parcel.orderIds
     expect(await mailsAbout(parcel)).toMatchObject([
       {
-        subject: `The label of order ${id} needs you`,
+        subject: `The carrier withholds the label of order ${id}`,
         text: expect.stringMatching(new RegExp(`\n\nFix it\\.\n\n.*/dashboard/orders/${id}$`)),
       },
     ])

@@ -13,8 +13,8 @@ import { fieldsOf } from '../sign-in/forms.ts'
 import { problem, sendForm } from '../sign-in/layout.ts'
 import { MAX_PATH_LENGTH } from '../sign-in/own-path.ts'
 import {
-  accessProblem,
   checkedScopes,
+  consentProblem,
   decisionButtons,
   type Rejected,
   requireMember,
@@ -198,7 +198,7 @@ function sendConsent(
   shop: Awaited<ReturnType<typeof shopOf>>,
   rejected?: Rejected,
 ) {
-  const refusal = accessProblem(shop.apiAccess)
+  const refusal = consentProblem(shop.apiAccess)
   return sendForm(request, reply, {
     title: `Allow ${clientName}?`,
     // A browser would apply form-action to the redirect to the program, and to the redirects that follow.

@@ -71,7 +71,7 @@ export async function shopOf(
 }
 
 /** The reason why no program can act for a shop; undefined if it can. */
-export const accessProblem = (apiAccess: ApiAccess) =>
+export const consentProblem = (apiAccess: ApiAccess) =>
   apiAccess === 'enabled'
     ? undefined
     : apiAccess === 'suspended'

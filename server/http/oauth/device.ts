@@ -19,8 +19,8 @@ import type { Query } from '../query.ts'
 import { fieldsOf } from '../sign-in/forms.ts'
 import { problem, sendForm } from '../sign-in/layout.ts'
 import {
-  accessProblem,
   checkedScopes,
+  consentProblem,
   decisionButtons,
   type Rejected,
   requireMember,
@@ -63,7 +63,7 @@ export function deviceHandlers(ctx: Service) {
     const device = await tryCode(member, userCode)
     if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
     const shop = await shopOf(ctx, member)
-    const refusal = accessProblem(shop.apiAccess)
+    const refusal = consentProblem(shop.apiAccess)
     return sendForm(request, reply, {
       title: `Allow the command line?`,
       main: html`${problem(rejected?.message)}
@@ -122,7 +122,7 @@ ${decisionButtons}`
       const device = await tryCode(member, userCode)
       if (!device) return sendCodeForm(request, reply.code(422), UNKNOWN)
       const { apiAccess } = await shopOf(ctx, member)
-      const refusal = accessProblem(apiAccess)
+      const refusal = consentProblem(apiAccess)
       const scopes = checkedScopes(fields, device.scopes)
       const reject = (message: string) =>
         sendConsent(request, reply.code(422), member, userCode, { message, checked: scopes })
