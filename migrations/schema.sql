@@ -1203,10 +1203,20 @@ CREATE OR REPLACE FUNCTION public.add_count_levels(of_subject text, accounts big
 AS $function$
   with large as (
     select account_id
-    from counts
-    where subject = of_subject and account_id = any(accounts)
-    group by account_id
-    having min(level) = 3 and sum(n1 + n2 + n3 + n4 + n5) > 1000
+    from unnest(accounts) as changed (account_id)
+    where
+      not exists (
+        select
+        from counts c
+        where c.subject = of_subject and c.account_id = changed.account_id and c.level = 0
+        -- Without OFFSET, the planner may read the counts of all sellers for a join.
+        offset 0
+      )
+      and (
+        select sum(n1 + n2 + n3 + n4 + n5)
+        from counts c
+        where c.subject = of_subject and c.account_id = changed.account_id and c.level = 3
+      ) > 1000
   ),
   counted as (
     select account_id, block, n1, n2, n3, n4, n5

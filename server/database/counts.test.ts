@@ -9,8 +9,10 @@ import { listShipments } from '../shipping/all-shipments.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
 import { foldCounts } from './counts.ts'
+import { inTransaction } from './in-transaction.ts'
 import type { Page } from './paging.ts'
 import type { Db } from './sql.ts'
 
@@ -488,6 +490,23 @@ describe('the counts of listings and orders', () => {
     // The first one marks them in the index, whose pages it still reads.
     await buffers()
     expect(await buffers()).toBeLessThan(before + 50)
+  })
+
+  it('the job recognises a large shop by one of its counts', async () => {
+    const { accountId } = await app.seller()
+    await insertRows(app.ctx, accountId, 3_000)
+    await foldCounts(app.ctx)
+    await app.ctx.db`analyze counts`
+    const read = await inTransaction(app.ctx, async ({ db }) => {
+      // A few hundred counts would be read from end to end.
+      await db`set local enable_seqscan = off`
+      return rowsRead(
+        db,
+        'counts',
+        () => db`select add_count_levels('listings', array[${accountId}::bigint])`,
+      )
+    })
+    expect(read).toBeLessThan(10)
   })
 
   it('counting again gives the same counts', async () => {
