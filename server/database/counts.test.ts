@@ -509,6 +509,31 @@ describe('the counts of listings and orders', () => {
     expect(read).toBeLessThan(10)
   })
 
+  it('a page of payouts in a state reads few of those in front of it', async () => {
+    const { accountId } = await app.seller()
+    await insertRows(app.ctx, accountId, 6_000)
+    await insertPayoutsAndShipments(app.ctx, accountId)
+    await foldCounts(app.ctx)
+    await app.ctx.db`analyze payouts`
+    const page = { page: 41, perPage: 25, offset: 1_000 }
+    for (const account of [undefined, accountId]) {
+      const read = await app.ctx.begin(
+        (db) =>
+          rowsRead(db, 'payouts', async () => {
+            const inSnapshot: Context = { ...app.ctx, db, begin: (work) => work(db) }
+            const { rows } = await listPayouts(
+              inSnapshot,
+              { accountId: account, state: 'paid' },
+              page,
+            )
+            expect(rows).toHaveLength(25)
+          }),
+        'snapshot',
+      )
+      expect(read).toBeLessThan(1_000)
+    }
+  })
+
   it('counting again gives the same counts', async () => {
     const counts = () => app.ctx.db`
       select *

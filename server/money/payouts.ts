@@ -105,7 +105,6 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
 }
 
 const STORED_STATES = PAYOUT_STATES.filter((state) => state !== 'held')
-type StoredState = (typeof STORED_STATES)[number]
 
 export type PayoutFilters = {
   accountId?: number | undefined
@@ -120,21 +119,27 @@ export const listPayouts = (
   { accountId, state, reference }: PayoutFilters,
   page: Page,
 ): Promise<{ rows: Payout[]; total: number }> => {
-  const place = (db: Db, states: readonly StoredState[], skipped: number) =>
-    placeOfPage(db, 'payouts', accountId ?? ALL_SELLERS, states, skipped)
+  const isDue = state === 'due' || state === 'held'
   const isOwn = (db: Db) => (accountId === undefined ? db`true` : db`p.account_id = ${accountId}`)
-  if (state === undefined && reference === undefined) {
+  if (!isDue && reference === undefined) {
+    const account = accountId ?? ALL_SELLERS
+    const states = state === undefined ? STORED_STATES : [state]
+    const { offset, perPage } = page
     return ctx.begin(async (db) => {
       const found = await db<{ total: number; id: number | null }[]>`
         select total, id
-        from ${place(db, STORED_STATES, page.offset)} place
+        from ${placeOfPage(db, 'payouts', account, states, offset)} place
         -- An outer join, because a page past the end has a total as well.
         left join lateral (
           select id
           from payouts p
-          where ${isOwn(db)} and id < coalesce(until, 9223372036854775807)
+          where
+            ${isOwn(db)}
+            ${state === undefined ? db`` : db`and p.state = ${state}`}
+            and id < coalesce(until, 9223372036854775807)
           order by id desc
-          limit ${page.perPage}
+          -- Not more rows than there are: a seller's older payouts aren't searched for another one with the state.
+          limit greatest(least(${perPage}, total - ${offset}), 0)
           offset skipped_there
         ) listed on true
         order by id desc
@@ -143,7 +148,6 @@ export const listPayouts = (
       return { rows: await readPayouts({ ...ctx, db }, ids), total: found[0]!.total }
     }, 'snapshot')
   }
-  const isDue = state === 'due' || state === 'held'
   return readNewestPage(
     ctx,
     page,
@@ -168,10 +172,6 @@ export const listPayouts = (
         ${state === 'held' ? db`and held.reason is not null` : db``}
     `,
     (db, ids) => readPayouts({ ...ctx, db }, ids),
-    // Runs take the payouts that are due, so there are few to count; a reference has one at most.
-    state === undefined || isDue || reference !== undefined
-      ? undefined
-      : (db) => db`select total from ${place(db, [state], 0)}`,
   )
 }
 
