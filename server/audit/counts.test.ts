@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
 import { countAudit } from './counts.ts'
 import { listAudit } from './entries.ts'
@@ -99,4 +100,31 @@ it('totals of the audit log equal plain SQL while two services write, count and 
   `
   expect(kept!.number).toBeGreaterThan(50)
   expect(kept!.number).toBe(kept!.entries)
+})
+
+it('a page of two filters with few entries in common reads few others', async () => {
+  const { ctx } = await startTestApp()
+  await ctx.db`
+    insert into audit_entries (actor, role, action, before, created_at)
+    select
+      'operator',
+      case when n < 3 or n % 10 = 0 then 'support' else 'operator' end,
+      case when n < 3 or n % 10 = 5 then 'createCheckout' else 'shipOrder' end,
+      jsonb_build_object('text', repeat('x', 500)),
+      '2026-01-01'
+    from generate_series(1, 20000) as n
+    order by n
+  `
+  await ctx.db`analyze audit_entries`
+  const filters = { role: 'support', action: 'createCheckout' }
+  const read = await ctx.begin(
+    (db) =>
+      rowsRead(db, 'audit_entries', async () => {
+        const inSnapshot = { ...ctx, begin: (work) => work(db) } as typeof ctx
+        const { rows } = await listAudit(inSnapshot, filters, { page: 1, perPage: 25, offset: 0 })
+        expect(rows.map(({ id }) => id)).toEqual([2, 1])
+      }),
+    'snapshot',
+  )
+  expect(read).toBeLessThan(50)
 })

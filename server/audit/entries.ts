@@ -53,7 +53,7 @@ export const listAudit = (
       : db`(select count(*) from audit_entries where ${isMatch})`
     return {
       total: db<{ total: number }[]>`select ${total} as total`,
-      rows: ({ size, skipped, fromEnd }) => {
+      rows: ({ size, skipped, fromEnd, isShort }) => {
         // The indexes of the filtered columns are ordered by id; that of `created_at` finds a period.
         const isByTime = from ?? to
         const order = isByTime
@@ -71,8 +71,13 @@ export const listAudit = (
             after,
             request_id as "requestId",
             created_at as "createdAt"
-          from audit_entries
-          where ${isMatch}
+          from (
+            select *
+            from audit_entries
+            where ${isMatch}
+            -- Few entries are found by the filters, like their number.
+            ${isShort && !isKept ? db`offset 0` : db``}
+          ) matching
           order by ${order}
           limit ${size}
           offset ${skipped}

@@ -5,7 +5,20 @@ import type { Begin } from './transactions.ts'
 export type Page = { page: number; perPage: number; offset: number }
 
 /** The rows of a page: `size` rows after `skipped` ones, counted from the start or the end of the list. */
-export type Window = { size: number; skipped: number; fromEnd: boolean }
+export type Window = {
+  size: number
+  skipped: number
+  fromEnd: boolean
+  /**
+   * The list has few rows. PostgreSQL doesn't know that: because of LIMIT, it may go through a table in the order of the
+   * list until it finds the last one. If no index has all filters, a subquery with `offset 0` finds all rows, which are
+   * then sorted.
+   */
+  isShort: boolean
+}
+
+/** Rows of a list that is short: more than some pages, and few enough to sort. */
+const MAX_SHORT = 1_000
 
 /**
  * The window of a page, reached from the nearer end, because OFFSET reads every skipped row. The last page costs as
@@ -17,7 +30,7 @@ export function windowOf({ perPage, offset }: Page, total: number): Window | und
   if (size <= 0) return undefined
   const after = total - offset - size
   const fromEnd = after < offset
-  return { size, fromEnd, skipped: fromEnd ? after : offset }
+  return { size, fromEnd, skipped: fromEnd ? after : offset, isShort: total <= MAX_SHORT }
 }
 
 /**

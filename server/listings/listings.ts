@@ -245,7 +245,7 @@ function listingsOf(
   db: Db,
   accountId: number,
   filters: ListingFilters,
-  { fromEnd, skipped, size }: Window,
+  { fromEnd, skipped, size }: Omit<Window, 'isShort'>,
   now: Date,
 ) {
   const [forward, backward] =
