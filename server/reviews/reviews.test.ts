@@ -1,7 +1,9 @@
 import { beforeAll, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { act, insertSlices, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { rowsRead } from '../test/rows-read.ts'
+import { listReviews } from './reviews.ts'
 
 let app: TestApp
 let other: TestApp
@@ -115,6 +117,37 @@ it('the rating is the mean of imported and own reviews to one decimal, whichever
   expect(await published(shop)).toEqual({ rating: 3, reviews: 6 })
   await enter({ reviews: 0 })
   expect(await published(shop)).toEqual({ rating: 3, reviews: 2 })
+})
+
+it('a page of the reviews of a shop does not read them all', async () => {
+  const { accountId } = await app.seller()
+  const { ctx } = app
+  await insertSlices(ctx.db, accountId, Array(500).fill('Ash'))
+  await ctx.db`
+    with added as (
+      insert into reviews (slice_id, order_id, account_id, stars, created_at, updated_at)
+      select slice_id, id, account_id, 5, created_at, created_at
+      from orders
+      where account_id = ${accountId}
+      returning id
+    )
+    update accounts
+    set review_stars = 2500, review_count = (select count(*) from added)
+    where id = ${accountId}
+  `
+  await ctx.db`analyze reviews`
+  const read = await ctx.begin(
+    (db) =>
+      rowsRead(db, 'reviews', async () => {
+        const inSnapshot = { ...ctx, begin: (work) => work(db) } as typeof ctx
+        const filters = { accountId, isShown: true }
+        const page = { page: 1, perPage: 5, offset: 0 }
+        const { rows, total } = await listReviews(inSnapshot, filters, page)
+        expect([rows.length, total]).toEqual([5, 500])
+      }),
+    'snapshot',
+  )
+  expect(read).toBeLessThan(50)
 })
 
 it('concurrent reviews on two services leave one for each slice, and the figures count each once', async () => {

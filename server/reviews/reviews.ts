@@ -167,6 +167,10 @@ export const listReviews = (
         ${isShown ? db`and removed_at is null` : db``}
     `,
     readReviews,
+    // The number of the reviews of an account that are shown is kept with its rating.
+    isShown && accountId !== undefined && (orderId ?? stars) === undefined
+      ? (db) => db`select review_count as total from accounts where id = ${accountId}`
+      : undefined,
   )
 
 /** Reads a review, also one that was removed. @throws not_found */
