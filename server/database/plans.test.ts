@@ -33,17 +33,23 @@ const SMALL = [
   ...['clock', 'migrations', 'tier_runs', 'simulated_carrier', 'simulated_shipments'],
 ]
 
-/** Statements that read a whole table, and the reason why they may. */
-const ALLOWED: [RegExp, string][] = [
-  [/from accounts a cross join lateral/, 'a job that visits every seller'],
-  [/^ *update accounts a set setup_reminded_at/, 'a job that visits every seller'],
-  [/^ *update accounts set seller_tier/, 'runs once a month, and is about every seller'],
+/** Statements that read whole tables, these tables, and the reason why they may. */
+const ALLOWED: [RegExp, string[], string][] = [
+  [/from accounts a cross join lateral/, ['accounts'], 'a job that visits every seller'],
+  [/^ *update accounts a set setup_reminded_at/, ['accounts'], 'a job that visits every seller'],
+  [
+    /^ *update accounts set seller_tier/,
+    ['accounts'],
+    'runs once a month, and is about every seller',
+  ],
   [
     /from delivery_queue where next_attempt_at is not null (\) deliveries where true|and true \) as total)$/,
+    ['delivery_queue'],
     'counts the queue of all endpoints, which only the operator requests',
   ],
   [
     /^ *select count\(\*\) as total from (\([^()]*\) |\( select (?:p\.)?id from )?(accounts|mails|payout_runs|disputes|reviews)\b/,
+    ['accounts', 'payout_setups', 'mails', 'payout_runs', 'disputes', 'reviews'],
     'a total that only the operator requests, in a list without an owner',
   ],
 ]
@@ -92,8 +98,9 @@ it('no statement reads a large table from end to end', async () => {
   const partial = await partialIndexes(db)
   const found = plans.flatMap(({ 'Query Text': query, Plan: plan }) => {
     const statement = query.replaceAll(/\s+/g, ' ').trim()
-    const isAllowed = ALLOWED.some(([pattern]) => pattern.test(statement))
-    const scans = isAllowed ? [] : fullScansOf(plan, tables, partial)
+    const allowed = ALLOWED.flatMap(([pattern, names]) => (pattern.test(statement) ? names : []))
+    const checked = tables.filter((name) => !allowed.includes(name))
+    const scans = fullScansOf(plan, checked, partial)
     return scans.map((scan) => `${scan}: ${statement}`)
   })
   expect([...new Set(found)]).toEqual([])

@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest'
+import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import type { Service } from '../service.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
@@ -7,6 +8,7 @@ import {
   buy,
   cancel,
   eventsOf,
+  insertSlices,
   LABEL,
   openShop,
   rowOf,
@@ -14,6 +16,7 @@ import {
   ship,
 } from '../test/fixtures/orders.ts'
 import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { cancelOverdue } from './cancel-overdue.ts'
 import { remindSellers } from './reminders.ts'
 
@@ -309,4 +312,33 @@ it('the e-mail about a cancellation by the system claims no stock of a removed l
   await advance(app.operator, 31 * DAY_S)
   await runOnBoth()
   expect((await mailsTo(shop)).at(-1)!.text).toMatch(/Misty Waterflower will be refunded\.$/)
+})
+
+it('the jobs about waiting orders read no others, whatever number of recent ones waits', async () => {
+  const { ctx } = app
+  const { accountId } = await openShop(app)
+  const daysAgo = (days: number) => new Date(ctx.now().getTime() - days * DAY_S * 1000)
+  await insertSlices(ctx.db, accountId, Array(6_000).fill('Ash'), { from: daysAgo(100) })
+  const recent = { from: daysAgo(1), status: 'pending' }
+  await insertSlices(ctx.db, accountId, Array(3_000).fill('Ash'), recent)
+  // So that no seller is due for the reminder of a missing setup, which may read all waiting orders.
+  await ctx.db`update accounts set payout_verified = true`
+  await ctx.db`
+    insert into shipments (
+      slice_id, order_id, reference, provider, carrier_id, state, in_doubt, status, lines,
+      label_name, created_at, bought_at
+    )
+    select
+      slice_id, id, 'old_' || id, 'simulated', 'old_' || id, 'bought', false, 'ready', 1,
+      'old_' || id, created_at, created_at
+    from orders
+    where account_id = ${accountId} and status = 'received'
+  `
+  await ctx.db`analyze accounts, orders, slices, shipments`
+  for (const job of [cancelOverdue, remindSellers]) {
+    for (const table of ['orders', 'slices', 'shipments']) {
+      const read = await inTransaction(ctx, (tx) => rowsRead(tx.db, table, () => job(tx)))
+      expect(read, `rows of ${table} that ${job.name} reads`).toBeLessThan(100)
+    }
+  }
 })

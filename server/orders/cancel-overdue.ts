@@ -34,7 +34,6 @@ async function cancelDue(ctx: OrderContext): Promise<void> {
   const due = await ctx.db<{ id: number }[]>`
     select o.id
     ${oldPendingRows(ctx.db, ctx, ctx.now())}
-    join slices s on s.id = o.slice_id
     where ${isDue(ctx.db, ctx)}
     order by o.id
     limit ${MAX_ROWS}
@@ -74,15 +73,14 @@ const forgetAnnouncements = (ctx: Context): Promise<void> =>
       with moved as (
         select distinct o.slice_id
         ${oldPendingRows(db, ctx, soon)}
-        join slices s on s.id = o.slice_id
         where s.cancel_at is not null and coalesce(deadline > ${soon}, true)
       ),
       locked as (
-        select s.id
-        from slices s
-        join moved on moved.slice_id = s.id
-        order by s.id
-        for no key update of s skip locked
+        select id
+        from slices
+        where id = any(array(select slice_id from moved))
+        order by id
+        for no key update skip locked
       )
       update slices
       set cancel_at = null
@@ -99,7 +97,6 @@ const announce = (ctx: Context): Promise<number> =>
       with due as (
         select o.slice_id, min(o.id) as order_id, count(*) as rows, max(deadline) as deadline
         ${oldPendingRows(db, ctx, soon)}
-        join slices s on s.id = o.slice_id
         where deadline <= ${soon} and (s.cancel_at is null or s.cancel_at < deadline)
         group by o.slice_id
         order by o.slice_id
@@ -146,7 +143,9 @@ const announce = (ctx: Context): Promise<number> =>
   })
 
 /**
- * SQL for the pending rows `o` that may be overdue at a moment, their sellers `a` and `deadline`: one probe per seller.
+ * SQL for the pending rows `o` that may be overdue at a moment, their sellers `a`, slices `s` and `deadline`. Most rows are
+ * old and many are pending, but few are both, which the planner doesn't know: it expects to find some soon in any index of
+ * orders, and walks all of it. OFFSET 0 forces one probe per seller, and one lookup per row.
  */
 const oldPendingRows = (db: Db, ctx: Pick<Context, 'config'>, moment: Date) => db`
   from accounts a
@@ -157,8 +156,10 @@ const oldPendingRows = (db: Db, ctx: Pick<Context, 'config'>, moment: Date) => d
       account_id = a.id
       and status = 'pending'
       and created_at <= ${new Date(moment.getTime() - Math.min(...limitsOf(ctx)) * DAYS)}
+    offset 0
   ) o
   ${deadline(db, ctx)}
+  cross join lateral (select id, cancel_at from slices where id = o.slice_id offset 0) s
 `
 
 /** SQL that joins the `deadline` of a row `o` of a seller `a`; null if it has none. */

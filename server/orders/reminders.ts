@@ -76,7 +76,8 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
   inTransaction(ctx, async (tx) => {
     const { db, now } = tx
     const before = new Date(now().getTime() - LABEL_UNUSED_MS)
-    // A label is younger than its order, so the old pending rows of each seller lead to the labels.
+    // A label is younger than its order, so the old pending rows of each seller lead to the labels. The array and OFFSET 0
+    // keep the planner from reading all shipments instead: it expects many of these rows, because most orders are old.
     const labels = await db<
       { sliceId: number; orderId: number; buyerName: string; shopName: string; email: string }[]
     >`
@@ -84,15 +85,16 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
         select sh.slice_id
         from shipments sh
         where
-          sh.slice_id in (
+          sh.slice_id = any(array(
             select o.slice_id
             from accounts a
             cross join lateral (
               select slice_id
               from orders
               where account_id = a.id and status = 'pending' and created_at <= ${before}
+              offset 0
             ) o
-          )
+          ))
           and sh.status = 'ready'
           and sh.bought_at <= ${before}
           and sh.reminded_at is null
