@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Begin } from '../database/transactions.ts'
 import type { SellerTier } from '../enums.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
@@ -126,6 +127,41 @@ describe('on the 1st of the month at 00:05 UTC', () => {
     )
     expect(await seller.tierNow()).toBe('Silver')
     expect(read).toBeLessThan(20)
+  })
+
+  it('the transaction that sets the tiers reads no sales, which are added up in batches of sellers', async () => {
+    const first = await sellerOf(300)
+    const { ctx } = market
+    await ctx.db`
+      insert into accounts (shop_name, slug, email, created_at)
+      select 'Shop', 'shop-' || number, 'shop-' || number || '@shops.example', ${ctx.now()}
+      from generate_series(1, 200) number
+    `
+    const last = await sellerOf(300)
+    await advanceTo(market, 1, NEXT_RUN)
+    let read = 0
+    const begin: Begin = async (work, mode) => {
+      const results = await ctx.begin(async (db) => {
+        const done: Awaited<ReturnType<typeof work>>[] = []
+        read += await rowsRead(db, 'orders', async () => done.push(await work(db)))
+        return done
+      }, mode)
+      return results[0]!
+    }
+    await recalculateTiers({ ...ctx, begin })
+    expect(read).toBe(0)
+    expect([await first.tierNow(), await last.tierNow()]).toEqual(['Silver', 'Silver'])
+  })
+
+  it('a tier that the operator sets while the sales of the month are added up holds', async () => {
+    const { accountId, tierNow } = await sellerOf(300)
+    await advanceTo(market, 1, NEXT_RUN)
+    const begin: Begin = async (work, mode) => {
+      await changeAccount(market, accountId, { seller_tier: 'Master' })
+      return market.ctx.begin(work, mode)
+    }
+    await recalculateTiers({ ...market.ctx, begin })
+    expect(await tierNow()).toBe('Master')
   })
 
   it('two concurrent changes to the same tier are announced once', async () => {

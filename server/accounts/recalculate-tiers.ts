@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { SellerTier } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
@@ -9,15 +10,21 @@ import { COMMISSION_RATES, earnedIn } from './tiers.ts'
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
 const AT_MINUTE = 5
 
+/** Sellers whose sales of a month one statement adds up: it may take 10 s. */
+const BATCH_SELLERS = 200
+
 /**
  * Sets every seller's tier by the previous month's merchandise that was shipped and is neither cancelled nor disputed
  * (§2.9). One process does this once per month; a tier set by the operator is kept until then. The very first run only
  * records its month.
+ *
+ * It reads the sales before the transaction, which would exceed its time limit in a large marketplace.
  */
 export async function recalculateTiers(ctx: Context): Promise<void> {
   const month = monthOfRun(ctx.now())
   const [ran] = await ctx.db`select 1 from tier_runs where month >= ${dayOf(month)}`
   if (ran) return
+  const changes = await changesAfter(ctx, monthOf(new Date(month.getTime() - 1)))
   await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const [begun] = await db<{ first: boolean }[]>`
@@ -27,19 +34,18 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       returning not exists (select from tier_runs) as first
     `
     if (!begun || begun.first) return
-    const previous = monthOf(new Date(month.getTime() - 1))
     const changed = await db<(Changed & { isClosed: boolean })[]>`
       update accounts
-      set seller_tier = earned.tier
-      from (
-        select a.id, a.seller_tier as before, sold.tier
-        from accounts a
-        -- A lookup for each seller, because the sales of the month are few of all orders.
-        cross join lateral ${earnedIn(tx, previous, db`a.id`)} sold
-      ) earned
-      where accounts.id = earned.id and accounts.seller_tier <> earned.tier
+      set seller_tier = change.after
+      from unnest(
+        ${changes.map(({ id }) => id)}::bigint[],
+        ${changes.map(({ before }) => before)}::text[],
+        ${changes.map(({ after }) => after)}::text[]
+      ) change (id, before, after)
+      -- The operator may have set another tier meanwhile.
+      where accounts.id = change.id and accounts.seller_tier = change.before
       returning
-        shop_name as "shopName", email, earned.before, seller_tier as after,
+        shop_name as "shopName", email, change.before, change.after,
         closed_at is not null as "isClosed"
     `
     if (changed.length === 0) return
@@ -51,6 +57,30 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
     )
     await tx.signal('keys')
   })
+}
+
+type Change = { id: number; before: SellerTier; after: SellerTier }
+
+/** The sellers whose tier differs from the one that the merchandise of the month has earned. */
+async function changesAfter(ctx: Context, month: Date): Promise<Change[]> {
+  const { db } = ctx
+  const changes: Change[] = []
+  let last = 0
+  await inBatches(async (max) => {
+    const sellers = await db<Change[]>`
+      select a.id, a.seller_tier as before, sold.tier as after
+      from (
+        select id, seller_tier from accounts where id > ${last} order by id limit ${max}
+      ) a
+      -- A lookup for each seller, because the sales of the month are few of all orders.
+      cross join lateral ${earnedIn(ctx, month, db`a.id`)} sold
+      order by a.id
+    `
+    changes.push(...sellers.filter(({ before, after }) => before !== after))
+    last = sellers.at(-1)?.id ?? last
+    return sellers.length
+  }, BATCH_SELLERS)
+  return changes
 }
 
 type Changed = { shopName: string; email: string; before: SellerTier; after: SellerTier }

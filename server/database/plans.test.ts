@@ -38,11 +38,6 @@ const ALLOWED: [RegExp, string[], string][] = [
   [/from accounts a cross join lateral/, ['accounts'], 'a job that visits every seller'],
   [/^ *update accounts a set setup_reminded_at/, ['accounts'], 'a job that visits every seller'],
   [
-    /^ *update accounts set seller_tier/,
-    ['accounts'],
-    'runs once a month, and is about every seller',
-  ],
-  [
     /from delivery_queue where next_attempt_at is not null (\) deliveries where true|and true \) as total)$/,
     ['delivery_queue'],
     'counts the queue of all endpoints, which only the operator requests',
