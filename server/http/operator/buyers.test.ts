@@ -3,6 +3,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { eraseOldBuyers } from '../../back-office/buyers.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import type { Db } from '../../database/sql.ts'
+import type { Begin } from '../../database/transactions.ts'
 import { runSchedule } from '../../schedule.ts'
 import { runDuePolls } from '../../shipping/carrier-poll.ts'
 import { labelPath } from '../../shipping/label.ts'
@@ -10,7 +11,16 @@ import { startTestApp, type TestApp } from '../../test/app.ts'
 import { deliveriesIn, startReceiver, subscribe } from '../../test/fakes/receiver.ts'
 import { FEED, startCursor } from '../../test/fixtures/changes.ts'
 import { advance, cardItem, list } from '../../test/fixtures/listings.ts'
-import { ADDRESS, act, buy, cancel, LABEL, openShop, ship } from '../../test/fixtures/orders.ts'
+import {
+  ADDRESS,
+  act,
+  buy,
+  cancel,
+  insertSlices,
+  LABEL,
+  openShop,
+  ship,
+} from '../../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { rowsRead } from '../../test/rows-read.ts'
 import { until } from '../../test/until.ts'
@@ -443,4 +453,24 @@ it('the job that erases old data does not read the checkouts that are erased alr
     select count(*)::int as kept from checkouts where erased_at is null and buyer_name = 'Name'
   `
   expect(rows).toEqual([{ kept: 3_700 }])
+})
+
+it('the job that erases old data opens no transaction for checkouts that changed since', async () => {
+  const { ctx } = app
+  const { accountId } = await openShop(app)
+  await insertSlices(ctx.db, accountId, Array(1_000).fill('Kept'), { from: new Date(0) })
+  await ctx.db`update orders set changed_at = ${ctx.now()} where account_id = ${accountId}`
+  let begun = 0
+  const begin: Begin = (work, mode) => {
+    begun++
+    return ctx.begin(work, mode)
+  }
+  await eraseOldBuyers({ ...ctx, begin })
+  const first = begun
+  await eraseOldBuyers({ ...ctx, begin })
+  expect(begun - first).toBe(0)
+  const rows = await ctx.db`
+    select count(*)::int as kept from checkouts where erased_at is null and buyer_name = 'Kept'
+  `
+  expect(rows).toEqual([{ kept: 1_000 }])
 })
