@@ -184,7 +184,8 @@ async function addSellers(db: Database, sellers: number): Promise<number> {
         shop_name, slug, email, payout_verified, api_access, rating, reviews, created_at
       )
       select
-        'Shop ' || number, 'bench-' || number, number || '@bench.example', true, 'enabled', 4.5,
+        'Shop ' || number, 'bench-' || number, number || '@bench.example',
+        number not between ${HELD_SELLERS.first} and ${HELD_SELLERS.last}, 'enabled', 4.5,
         number % 500, '2026-01-01'
       from generate_series(1, ${sellers}::int) number
       returning id
@@ -274,6 +275,25 @@ async function addListings(
   `
 }
 
+/** SQL for the time of a slice: the last 4 % of two years' slices were sold on the last two, busy days. */
+const soldAt = (number: string, slices: string) => `
+  now() - case
+    when ${number} > 0.96 * ${slices} then
+      (${slices} - ${number}) / (0.04 * ${slices}) * interval '2 days'
+    else interval '2 days' + (0.96 * ${slices} - ${number}) / (0.96 * ${slices}) * interval '728 days'
+  end
+`
+
+/** SQL for the status of order rows: parcels leave after two days, except a few, and arrive within 14. */
+const statusOf = (sliceId: string, createdAt: string) => `
+  case
+    when ${createdAt} > now() - interval '2 days' then 'pending'
+    when ${createdAt} > now() - interval '29 days' and ${sliceId} % 3000 = 7 then 'pending'
+    when ${createdAt} > now() - interval '14 days' then 'shipped'
+    else 'received'
+  end
+`
+
 /** Adds slices of two order rows each. */
 async function addOrders(
   db: Database,
@@ -289,7 +309,7 @@ async function addOrders(
           select
             'Buyer ' || number,
             number || '@mail.example',
-            '2025-01-01'::timestamptz + number * interval '1 second'
+            ${soldAt('number', '$3::int')}
           from generate_series($1::int, $2::int) number
           returning id, created_at
         ),
@@ -311,20 +331,27 @@ async function addOrders(
           commission_cents, created_at, shipped_at, received_at
         )
         select
-          parcels.id, account_id, 'received', 1 + row % 3, 450, 'card', 'swsh9-18', 'brs_18',
+          parcels.id, account_id, status, 1 + row % 3, 450, 'card', 'swsh9-18', 'brs_18',
           'Charizard VSTAR', 'Brilliant Stars 18', 'https://images.pokemontcg.io/swsh9/18.png',
-          'NM', 'EN', 500, 23, created_at, created_at, created_at
+          'NM', 'EN', 500, 23, created_at,
+          case when status <> 'pending' then created_at + interval '1 day' end,
+          case when status = 'received' then created_at + interval '9 days' end
         from parcels
         cross join generate_series(1, 2) row
+        cross join lateral (select ${statusOf('parcels.id', 'created_at')} as status) now
       `,
-      [from, to],
+      [from, to, rows / 2],
     ),
   )
 }
 
+/** Sellers without a verified payout setup, by the numbers of their shops: their payouts are held. */
+const HELD_SELLERS = { first: 4, last: 10 }
+
 /**
- * Adds what the completed slices leave in the ledger: their sales, shipping and payouts. Every third slice has a label as
- * well, so that the lists of shipments are as large as in a shop that buys labels.
+ * Adds what the slices leave in the ledger: their sales, shipping and payouts. The payouts of the last weeks are due, and
+ * those of some sellers are held. Every third slice has a label as well, so that the lists of shipments are as large as
+ * in a shop that buys labels.
  */
 async function addMoney(db: Database, slices: number): Promise<void> {
   const [{ first } = { first: 0 }] = await db<{ first: number }[]>`
@@ -339,8 +366,9 @@ async function addMoney(db: Database, slices: number): Promise<void> {
           where id between $1::bigint and $2::bigint and slice_key like 'slc_bench_%'
         ),
         rows as materialized (
-          select orders.id, slice_id, orders.account_id, price_cents * quantity as gross_cents,
-            commission_cents, orders.created_at
+          select orders.id, slice_id, orders.account_id, status,
+            price_cents * quantity as gross_cents, commission_cents, shipping_cents,
+            orders.created_at
           from orders
           join parcels on parcels.id = slice_id
         ),
@@ -365,18 +393,28 @@ async function addMoney(db: Database, slices: number): Promise<void> {
         ),
         owed as (
           select
-            parcels.id, parcels.account_id, parcels.created_at,
-            shipping_cents + sum(gross_cents - rows.commission_cents) as cents
-          from parcels
-          join rows on slice_id = parcels.id
-          group by 1, 2, 3, shipping_cents
+            slice_id as id, account_id, created_at,
+            min(shipping_cents) + sum(gross_cents - commission_cents) as cents
+          from rows
+          where status = 'received'
+          group by 1, 2, 3
+        ),
+        waiting as (
+          insert into payouts (account_id, slice_id, amount_cents, state, created_at)
+          select account_id, owed.id, cents, 'due', owed.created_at + interval '9 days'
+          from owed
+          join accounts on accounts.id = account_id
+          where owed.created_at > now() - interval '40 days' or not payout_verified
+          order by owed.id
+          returning slice_id
         ),
         transfers as (
           insert into postings (
             kind, account_id, slice_id, seller_cents, payouts_cents, created_at
           )
-          select 'payout', account_id, id, -cents, cents, created_at + interval '3 days'
+          select 'payout', account_id, id, -cents, cents, created_at + interval '9 days'
           from owed
+          where id not in (select slice_id from waiting)
           order by id
           returning id, account_id, slice_id, payouts_cents, created_at
         ),

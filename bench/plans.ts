@@ -14,8 +14,12 @@ const LISTS_OF_SELLERS = [
   '/v1/listings?updated_since=2026-01-01T00:00:00Z',
   '/v1/orders?status=shipped',
   '/v1/orders?since=2026-01-01T00:00:00Z',
+  '/v1/orders?status=shipped&updated_since=2020-01-01T00:00:00Z',
   ...['listings', 'orders', 'reviews', 'disputes', 'payouts', 'deliveries'].map(
     (noun) => `/tools/v1/${noun}`,
+  ),
+  ...['orders/packing', 'payouts?state=due', 'deliveries?from=2026-01-01'].map(
+    (path) => `/tools/v1/${path}`,
   ),
   '/tools/v1/deliveries?from=2026-01-01&event=order.created',
 ]
@@ -23,6 +27,8 @@ const LISTS_OF_STAFF = [
   ...['accounts', 'disputes', 'reviews', 'ledger', 'payouts', 'payout-runs', 'payout-setups'],
   ...['audit', 'orders', 'listings', 'mails', 'shipments', 'deliveries', 'deliveries?page=300'],
   ...['pending', 'delivered', 'failed', 'skipped'].map((status) => `deliveries?status=${status}`),
+  ...['due', 'held', 'paid', 'paid&page=300'].map((state) => `payouts?state=${state}`),
+  ...['ledger?kind=payout_failed', 'ledger?from=2026-01-01', 'deliveries?from=2026-01-01'],
 ].map((path) => `/operator/v1/${path}`)
 
 /** More than the five executions after which PostgreSQL may keep a plan for all parameters. */
