@@ -787,6 +787,7 @@ create table payouts (
   constraint payouts_state_check CHECK (state = ANY (ARRAY['due'::text, 'sent'::text, 'paid'::text, 'failed'::text]))
 );
 CREATE INDEX payouts_account ON public.payouts USING btree (account_id, id);
+CREATE INDEX payouts_due ON public.payouts USING btree (account_id, id) INCLUDE (slice_id, created_at, reason) WHERE (state = 'due'::text);
 CREATE INDEX payouts_failed ON public.payouts USING btree (account_id) WHERE (state = 'failed'::text);
 CREATE INDEX payouts_sent ON public.payouts USING btree (account_id, sent_at) WHERE (sent_at IS NOT NULL);
 CREATE INDEX payouts_slice ON public.payouts USING btree (slice_id, id);

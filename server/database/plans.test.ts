@@ -38,6 +38,11 @@ const ALLOWED: [RegExp, string[], string][] = [
   [/from accounts a cross join lateral/, ['accounts'], 'a job that visits every seller'],
   [/^ *update accounts a set setup_reminded_at/, ['accounts'], 'a job that visits every seller'],
   [
+    /from accounts a left join payout_setups setup on .* \) seller cross join lateral/,
+    ['accounts', 'payout_setups'],
+    'finds the payouts that are due among those of each seller who can be paid',
+  ],
+  [
     /from delivery_queue where next_attempt_at is not null (\) deliveries where true|and true \) as total)$/,
     ['delivery_queue'],
     'counts the queue of all endpoints, which only the operator requests',

@@ -1,13 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, insertSlices, LABEL, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { whileReplaced } from '../test/while-replaced.ts'
 import { runPayouts, runSandboxPayouts } from './payout-runs.ts'
 import { setPayoutVerified, submitSetup } from './payout-setup.ts'
+import { listPayouts } from './payouts.ts'
 
 const DAY = 24 * 60 * 60
 
@@ -356,6 +359,47 @@ describe('a payout run', () => {
     expect(owed!.cents).toBe(2_500 - (950 + 695))
   })
 
+  it('neither a run nor the list of due payouts reads those of a seller whose setup is not verified', async () => {
+    const { ctx } = app
+    const held = await openShop(app)
+    await insertDue(held, 3_000)
+    await setPayoutVerified(ctx, held.accountId, false)
+    const seller = await openShop(app)
+    await received(seller)
+    await ctx.db`analyze accounts, payouts`
+    await inTransaction(ctx, async (tx) => {
+      // As with many sellers.
+      await tx.db`set local enable_seqscan = off`
+      const filters = { state: 'due' as const }
+      const inTx: Context = { ...tx, begin: (work) => work(tx.db) }
+      const list = () => listPayouts(inTx, filters, { page: 1, perPage: 30, offset: 0 })
+      expect(await rowsRead(tx.db, 'payouts', list)).toBeLessThan(100)
+      expect(await rowsRead(tx.db, 'payouts', () => runPayouts(tx))).toBeLessThan(100)
+    })
+    expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'sent' })
+    expect((await payoutsOf(held))[0]).toMatchObject({ state: 'held' })
+  })
+
+  it('a run takes later payouts if another transaction has locked the 5,000 oldest', async () => {
+    const { db } = app.ctx
+    const seller = await openShop(app)
+    await insertDue(seller, 5_001)
+    const count = await inTransaction(app.ctx, async (tx) => {
+      await tx.db`
+        select from payouts
+        where account_id = ${seller.accountId}
+        order by id
+        limit 5000
+        for no key update
+      `
+      return (await run(other)).count
+    })
+    expect(count).toBe(1)
+    const [sent] = await payoutsOf(seller)
+    expect(sent).toMatchObject({ state: 'sent' })
+    await db`delete from payouts where account_id = ${seller.accountId} and state = 'due'`
+  })
+
   it('a run with a SECRET_KEY that cannot read a bank account is refused, and takes no payout', async () => {
     const seller = await openShop(app)
     await enterBankAccount(seller)
@@ -462,6 +506,19 @@ it('outside the sandbox no payout is paid without the operator', async () => {
   await runSandboxPayouts({ ...app.ctx, config, now: () => tomorrow })
   expect((await payoutsOf(seller))[0]).toMatchObject({ state: 'due' })
 })
+
+/** Adds slices with a payout each that is due. */
+async function insertDue({ accountId }: Seller, count: number): Promise<void> {
+  const { db } = app.ctx
+  await insertSlices(db, accountId, Array(count).fill('Ash'))
+  await db`
+    insert into payouts (account_id, slice_id, amount_cents, created_at)
+    select account_id, id, 475, ${app.ctx.now()}
+    from slices
+    where account_id = ${accountId}
+    order by id
+  `
+}
 
 /** Enters a bank account as the seller does. */
 async function enterBankAccount(seller: Seller) {

@@ -8,7 +8,7 @@ import { sendMails } from '../mail/outbox.ts'
 import { payoutSentEmail } from './emails.ts'
 import { postedAt } from './ledger.ts'
 import { testBankAccount } from './payout-setup.ts'
-import { heldBecause, postPayouts } from './payouts.ts'
+import { heldBecause, payableIds, postPayouts } from './payouts.ts'
 import { type CreditTransfers, creditTransferFile } from './sepa-file.ts'
 
 /** Transfers of all payouts that one run took. */
@@ -93,20 +93,47 @@ type DuePayout = {
   iban: Buffer | null
 }
 
+/**
+ * Locks up to 5,000 payouts that are due and not held, oldest first, and their slices. It skips those that another
+ * transaction has locked.
+ */
+async function lockPayouts(tx: Context, before: Date): Promise<number[]> {
+  const { db } = tx
+  const locked: number[] = []
+  for (let last = 0, isMore = true; isMore; ) {
+    // Each seller's first payouts are enough, however many follow.
+    const part = db`
+      and created_at <= ${before}
+      and id > ${last}
+      order by id
+      limit ${MAX_PAYOUTS}
+    `
+    const found = await db<{ id: number }[]>`
+      ${payableIds(db, tx, undefined, part)}
+      order by p.id
+      limit ${MAX_PAYOUTS}
+    `
+    const rows = await db<{ id: number }[]>`
+      select p.id
+      from payouts p
+      join slices s on s.id = p.slice_id
+      where p.id = any(${found.map(({ id }) => id)}::bigint[]) and p.state = 'due'
+      order by p.id
+      limit ${MAX_PAYOUTS - locked.length}
+      for no key update of p, s skip locked
+    `
+    locked.push(...rows.map(({ id }) => id))
+    last = found.at(-1)?.id ?? last
+    isMore = found.length === MAX_PAYOUTS && locked.length < MAX_PAYOUTS
+  }
+  return locked
+}
+
 /** @param before takes only payouts that were created before or at this time */
 async function takePayouts(tx: Context, runId: number, before: Date): Promise<PayoutRun> {
   const { db } = tx
-  // Two statements, because only one that starts with the locks held sees every dispute and refund committed before.
-  const locked = await db<{ id: number }[]>`
-    select p.id
-    from payouts p
-    join slices s on s.id = p.slice_id
-    ${heldBecause(db, tx)}
-    where p.state = 'due' and p.created_at <= ${before} and held.reason is null
-    order by p.id
-    limit ${MAX_PAYOUTS}
-    for no key update of p, s skip locked
-  `
+  const locked = await lockPayouts(tx, before)
+  // Only a statement that starts with the locks held sees every dispute and refund committed before.
   const due = await db<DuePayout[]>`
     select
       p.id,
@@ -120,7 +147,7 @@ async function takePayouts(tx: Context, runId: number, before: Date): Promise<Pa
       setup.iban
     from payouts p
     ${heldBecause(db, tx)}
-    where p.id = any(${locked.map(({ id }) => id)}::bigint[]) and p.state = 'due' and held.reason is null
+    where p.id = any(${locked}::bigint[]) and p.state = 'due' and held.reason is null
     order by p.id
   `
   await deductDebts(tx, due)

@@ -143,6 +143,40 @@ describe('a payout', () => {
     expect(await keys('held')).toContain(sliceKey)
     expect(await keys('paid')).toEqual([])
   })
+
+  it('the lists of due and of held payouts have exactly those that the list of all payouts shows in this state', async () => {
+    const { db } = app.ctx
+    await replaceSeller()
+    const disputed = await shipped([10], LABEL)
+    const toCheck = await shipped([10], LABEL)
+    const dues = [await shipped([10], LABEL), await shipped([10], LABEL)]
+    for (const { orderIds } of [disputed, toCheck, ...dues]) await receive(orderIds[0]!)
+    await act(app, disputed.orderIds[0]!, 'dispute')
+    await db`
+      update payouts
+      set reason = 'Check this'
+      where slice_id = (select id from slices where slice_key = ${toCheck.sliceKey})
+    `
+    const list = async (filters: string) =>
+      (await app.operator.get(`/operator/v1/payouts?${filters}`)).body
+    for (const isVerified of [true, false]) {
+      await db`
+        update accounts set payout_verified = ${isVerified} where id = ${seller.accountId}
+      `
+      for (const owner of ['', `account_id=${seller.accountId}&`]) {
+        const all = (await list(`${owner}per_page=100`)).data
+        for (const state of ['due', 'held']) {
+          const expected = all.filter((payout: { state: string }) => payout.state === state)
+          const { data, meta } = await list(`${owner}state=${state}&per_page=100`)
+          expect([data, meta.total]).toEqual([expected, expected.length])
+          const last = await list(`${owner}state=${state}&per_page=1&page=${expected.length || 1}`)
+          expect(last.data).toEqual(expected.slice(-1))
+        }
+      }
+      const { meta } = await list(`account_id=${seller.accountId}&state=held`)
+      expect(meta.total).toBe(isVerified ? 2 : 4)
+    }
+  })
 })
 
 describe('the result of a transfer', () => {

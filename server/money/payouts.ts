@@ -1,3 +1,4 @@
+import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
 import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -114,15 +115,37 @@ export type PayoutFilters = {
 }
 
 /** One page of payouts, newest first, and the total. */
-export const listPayouts = (
+export function listPayouts(
   ctx: Context,
   { accountId, state, reference }: PayoutFilters,
   page: Page,
-): Promise<{ rows: Payout[]; total: number }> => {
-  const isDue = state === 'due' || state === 'held'
+): Promise<{ rows: Payout[]; total: number }> {
+  const account = accountId ?? ALL_SELLERS
   const isOwn = (db: Db) => (accountId === undefined ? db`true` : db`p.account_id = ${accountId}`)
-  if (!isDue && reference === undefined) {
-    const account = accountId ?? ALL_SELLERS
+  const isDue = state === 'due' || state === 'held'
+  const read = (db: Db, ids: number[]) => readPayouts({ ...ctx, db }, ids)
+  if (reference !== undefined) {
+    return readNewestPage(
+      ctx,
+      page,
+      (db) => db`
+        select p.id
+        from payouts p
+        ${heldBecause(db, ctx)}
+        where
+          ${isOwn(db)}
+          and p.id = coalesce(
+            (select id from payouts where reference = ${reference}),
+            (select payout_id from payout_transfers where reference = ${reference})
+          )
+          ${state === undefined ? db`` : db`and p.state = ${isDue ? 'due' : state}`}
+          ${state === 'due' ? db`and held.reason is null` : db``}
+          ${state === 'held' ? db`and held.reason is not null` : db``}
+      `,
+      read,
+    )
+  }
+  if (!isDue) {
     const states = state === undefined ? STORED_STATES : [state]
     const { offset, perPage } = page
     return ctx.begin(async (db) => {
@@ -145,33 +168,26 @@ export const listPayouts = (
         order by id desc
       `
       const ids = found.flatMap(({ id }) => id ?? [])
-      return { rows: await readPayouts({ ...ctx, db }, ids), total: found[0]!.total }
+      return { rows: await read(db, ids), total: found[0]!.total }
     }, 'snapshot')
   }
+  const payable = (db: Db) => payableIds(db, ctx, accountId, db`offset 0`)
+  // Runs take those that are due, so there are few to count.
+  if (state === 'due') return readNewestPage(ctx, page, payable, read)
+  // The others in the stored state `due` are held.
   return readNewestPage(
     ctx,
     page,
     (db) => db`
-      select p.id
-      from payouts p
-      ${isDue ? heldBecause(db, ctx) : db``}
-      where
-        ${isOwn(db)}
-        ${
-          reference === undefined
-            ? db``
-            : db`
-                and p.id = coalesce(
-                  (select id from payouts where reference = ${reference}),
-                  (select payout_id from payout_transfers where reference = ${reference})
-                )
-              `
-        }
-        ${state === undefined ? db`` : db`and p.state = ${isDue ? 'due' : state}`}
-        ${state === 'due' ? db`and held.reason is null` : db``}
-        ${state === 'held' ? db`and held.reason is not null` : db``}
+      select id from payouts p where ${isOwn(db)} and state = 'due'
+      except
+      ${payable(db)}
     `,
-    (db, ids) => readPayouts({ ...ctx, db }, ids),
+    read,
+    (db) => db`
+      select total - (select count(*) from (${payable(db)}) due) as total
+      from ${placeOfPage(db, 'payouts', account, ['due'], 0)}
+    `,
   )
 }
 
@@ -295,7 +311,7 @@ function lineOf({
 }
 
 /** The reason why a payout `p` that is due is held, as `held.reason`; null if a run takes it. */
-export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'config'>) => db`
+export const heldBecause = (db: Db, ctx: Pick<Context, 'now' | 'config'>) => db`
   left join accounts a on a.id = p.account_id
   left join payout_setups setup on setup.account_id = p.account_id
   cross join lateral (
@@ -306,13 +322,55 @@ export const heldBecause = (db: Db, { now, config }: Pick<Context, 'now' | 'conf
         when exists (
           select from orders o where o.slice_id = p.slice_id and o.status = 'disputed'
         ) then 'An item of the order is disputed.'
-        when not a.payout_verified then 'The payout setup is not verified.'
-        when setup.hold_until > ${now()} then
-          'The bank account was changed less than 48 hours ago.'
-        when setup.account_id is null and not ${config.sandbox} then
-          'The seller has not entered a bank account.'
+        else ${sellerReason(db, ctx)}
       end as reason
   ) held
+`
+
+/** The reason why all payouts of an account `a` with the setup `setup` are held. */
+const sellerReason = (db: Db, { now, config }: Pick<Context, 'now' | 'config'>) => db`
+  case
+    when not a.payout_verified then 'The payout setup is not verified.'
+    when setup.hold_until > ${now()} then 'The bank account was changed less than 48 hours ago.'
+    when setup.account_id is null and not ${config.sandbox} then
+      'The seller has not entered a bank account.'
+  end
+`
+
+/**
+ * SQL that selects the ids of the payouts that are due and not held (heldBecause), in any order. It visits only sellers
+ * whom a run can pay: the payouts of others may be due for years.
+ *
+ * @param part further conditions, and the part of each seller's payouts to select
+ */
+export const payableIds = (
+  db: Db,
+  ctx: Pick<Context, 'now' | 'config'>,
+  accountId: number | undefined,
+  part: Fragment,
+): ReturnType<Db> => db`
+  select p.id
+  from (
+    select a.id
+    from accounts a
+    left join payout_setups setup on setup.account_id = a.id
+    where
+      ${sellerReason(db, ctx)} is null
+      ${accountId === undefined ? db`` : db`and a.id = ${accountId}`}
+    -- Not a part of the join, which could read the payouts first.
+    offset 0
+  ) seller
+  cross join lateral (
+    select id
+    from payouts
+    where
+      account_id = seller.id
+      and state = 'due'
+      and reason is null
+      -- A subquery instead of NOT EXISTS: it is read once, and not for each seller.
+      and slice_id not in (select slice_id from orders where status = 'disputed')
+      ${part}
+  ) p
 `
 
 /**
