@@ -1,9 +1,22 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { closeAccount } from '../back-office/close-account.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { receiveLongShipped } from '../orders/transitions.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { mailsTo } from '../test/fixtures/members.ts'
-import { act, buy, cancel, LABEL, openShop, PARCEL, rowOf, ship } from '../test/fixtures/orders.ts'
+import {
+  act,
+  buy,
+  cancel,
+  insertSlices,
+  LABEL,
+  openShop,
+  PARCEL,
+  rowOf,
+  ship,
+} from '../test/fixtures/orders.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { submitSetup } from './payout-setup.ts'
 
 const DAYS = 24 * 60 * 60
@@ -355,6 +368,35 @@ describe('the result of a transfer', () => {
     await app.operator.post('/operator/v1/payout-runs')
     expect(await payoutOf(sliceKey)).toEqual(body.data)
     expect((await close()).status).toBe(200)
+  })
+
+  it('the closure of an account does not read its paid payouts', async () => {
+    const { ctx } = app
+    const other = seller
+    await replaceSeller()
+    const insert = async (accountId: number, state: string, count: number) => {
+      await insertSlices(ctx.db, accountId, Array(count).fill('Ash'))
+      await ctx.db`
+        insert into payouts (
+          account_id, slice_id, amount_cents, state, posting_id, created_at, sent_at, paid_at
+        )
+        select
+          account_id, id, 475, ${state}, (select min(id) from postings), created_at, created_at,
+          case when ${state} = 'paid' then created_at end
+        from slices
+        where account_id = ${accountId}
+        order by id
+        limit ${count}
+      `
+    }
+    await insert(seller.accountId, 'paid', 1_500)
+    // The planner expects that as great a share of the payouts of each seller is not paid.
+    await insert(other.accountId, 'sent', 1_500)
+    await ctx.db`analyze payouts`
+    const read = await inTransaction(ctx, (tx) =>
+      rowsRead(tx.db, 'payouts', () => closeAccount(tx, seller.accountId)),
+    )
+    expect(read).toBeLessThan(100)
   })
 
   it('a payout that is due and was paid outside of the service is taken by no run', async () => {
