@@ -107,7 +107,7 @@ it('the ledger sums to zero, and a list is filtered by seller, kind and time', a
   expect((await ledger('from=2020-01-01')).meta.total).toBeGreaterThan(meta.total)
 })
 
-it.each(['', 'kind=sale&', 'account'])(
+it.each(['', 'kind=sale&', 'from=2020-01-01&', 'account'])(
   'pages of each size walk through the same entries of the ledger: %s',
   async (filter) => {
     await sell([1, 2])

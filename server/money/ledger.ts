@@ -171,13 +171,13 @@ export async function listEntries(
     return {
       total: db<{ total: number }[]>`select (${totalOf(db, filters, isMatch)})::bigint as total`,
       rows: ({ size, skipped, fromEnd }) => {
-        // The index of a seller's postings is ordered by time.
-        const order =
-          accountId === undefined
-            ? db`p.id ${fromEnd ? db`` : db`desc`}`
-            : fromEnd
-              ? db`p.created_at, p.id`
-              : db`p.created_at desc, p.id desc`
+        // The index of a slice's postings is ordered by id, those of a seller, a period and a seldom kind by time. A snapshot
+        // plans for the values of parameters, so PostgreSQL knows that a kind is one of the seldom ones.
+        const isByTime = sliceKey === undefined && (accountId ?? from ?? to ?? kind) !== undefined
+        const direction = fromEnd ? db`` : db`desc`
+        const order = isByTime
+          ? db`p.created_at ${direction}, p.id ${direction}`
+          : db`p.id ${direction}`
         return db<Entry[]>`
           -- The postings of the page, found by the number of entries through each.
           with page as materialized (
