@@ -43,7 +43,7 @@ const ALLOWED: [RegExp, string[], string][] = [
     'finds the payouts that are due among those of each seller who can be paid',
   ],
   [
-    /from delivery_queue where next_attempt_at is not null (\) deliveries where true|and true \) as total)$/,
+    /from delivery_queue where next_attempt_at is not null \) deliveries where true ?\)? as total$/,
     ['delivery_queue'],
     'counts the queue of all endpoints, which only the operator requests',
   ],

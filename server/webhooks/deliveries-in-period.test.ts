@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { listDeliveries } from './deliveries.ts'
 import { DELIVERY_STATUSES } from './delivery.ts'
 
@@ -70,3 +71,39 @@ it('the deliveries of a period are those of plain SQL, although ids have gaps an
     })
   }
 })
+
+it.each([undefined, 'delivered'] as const)(
+  'the total of a long period reads only the deliveries near its ends (status %s)',
+  async (status) => {
+    const app = await startTestApp()
+    const { id: endpointId } = await subscribe(await app.seller(), 'https://nowhere.invalid/')
+    const timeAt = (n: number) => new Date(START + n * 2_000)
+    await app.ctx.begin(async (db) => {
+      // Otherwise vacuum could find rows that aren't visible to all yet.
+      await db`set local synchronous_commit = on`
+      await db`
+        insert into deliveries (event_id, event, endpoint_id, status, created_at)
+        select
+          n,
+          'listing.sold',
+          ${endpointId}::bigint,
+          case when n % 10 = 0 then 'skipped' else 'delivered' end,
+          ${timeAt(0)}::timestamptz + n * interval '2 s'
+        from generate_series(1, 8000) n
+      `
+    })
+    await app.ctx.db`vacuum analyze deliveries`
+    const filters = { status, from: timeAt(501), to: timeAt(7_500) }
+    for (const more of [{}, { endpointId }]) {
+      const read = await app.ctx.begin((db) =>
+        rowsRead(db, 'deliveries_from_0', async () => {
+          const page = { page: 1, perPage: 1, offset: 0 }
+          const all = { ...filters, ...more }
+          const { total } = await listDeliveries({ begin: (work) => work(db) }, all, page)
+          expect(total).toBe(status ? 6_300 : 7_000)
+        }),
+      )
+      expect(read).toBeLessThan(1_000)
+    }
+  },
+)

@@ -14,6 +14,8 @@ import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
 import { dropPartitions, isKept } from './partitions.ts'
 
+type Fragment = ReturnType<Db>
+
 /**
  * Requests an immediate attempt in addition to the schedule.
  *
@@ -277,12 +279,11 @@ async function readPageOfDeliveries(
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number; reach: number }> {
   const kept = isKept(db)
-  const period = isInPeriod(db, from, to)
-  // The queue has the pending deliveries. `is_missed` selects the partial index deliveries_missed.
-  const matching = {
+  const sourcesIn = (period: Fragment): Record<DeliveryStatus | 'any' | 'missed', Fragment> => ({
     any: db`
       (select id, endpoint_id, event_id, event from deliveries where ${kept} and ${period}) deliveries
     `,
+    // The queue has the pending deliveries.
     pending: db`
       (
         select delivery_id as id, endpoint_id, event_id, null as event
@@ -291,7 +292,7 @@ async function readPageOfDeliveries(
           next_attempt_at is not null
           ${
             from || to
-              ? db`and exists (select from deliveries where id = delivery_id and ${period})`
+              ? db`and exists (select from deliveries where id = delivery_id and ${isInPeriod(db, from, to)})`
               : db``
           }
       ) deliveries
@@ -301,6 +302,14 @@ async function readPageOfDeliveries(
         select id, endpoint_id, event_id, event
         from deliveries
         where status = 'delivered' and ${kept} and ${period}
+      ) deliveries
+    `,
+    // `is_missed` selects the partial index deliveries_missed.
+    missed: db`
+      (
+        select id, endpoint_id, event_id, event
+        from deliveries
+        where is_missed and ${kept} and ${period}
       ) deliveries
     `,
     failed: db`
@@ -317,7 +326,7 @@ async function readPageOfDeliveries(
         where is_missed and status = 'skipped' and ${kept} and ${period}
       ) deliveries
     `,
-  }[status ?? 'any']
+  })
   // The queue doesn't have the event, and neither have deliveries of an earlier version: theirs is looked up.
   const isOfEvent =
     event === undefined
@@ -337,15 +346,34 @@ async function readPageOfDeliveries(
   `
   // A page that is too far reads nothing: its limit is 0.
   const size = offset < MAX_PAGED ? perPage : 0
-  const isListed: ReturnType<Db> = isFiltered ? db`endpoint_id in (${endpoints})` : db`true`
-  const [ids, [counted]] = await Promise.all([
+  const isListed: Fragment = isFiltered ? db`endpoint_id in (${endpoints})` : db`true`
+  const listed = sourcesIn(isInPeriod(db, from, to))[status ?? 'any']
+  const counted = sourcesIn(isInPeriodById(db, from, to))
+  // Endpoint by endpoint: for all of them at once, the planner could read the whole log.
+  const numberOf = (source: Fragment): Fragment =>
+    isFiltered
+      ? db`
+          (
+            select coalesce(sum(counted.number), 0)::bigint
+            from (${endpoints}) endpoint
+            cross join lateral (
+              select count(*) as number
+              from ${source}
+              where endpoint_id = endpoint.id ${isOfEvent}
+            ) counted
+          )
+        `
+      : db`(select count(*) from ${source} where true ${isOfEvent})`
+  const numberOfAll: Fragment =
+    event || from || to ? numberOf(counted.any) : numberKept(db, isListed)
+  const [ids, [result]] = await Promise.all([
     isFiltered
       ? db<{ id: number }[]>`
           select latest.id
           from (${endpoints}) endpoint
           cross join lateral (
             select id
-            from ${matching}
+            from ${listed}
             where endpoint_id = endpoint.id ${isOfEvent}
             order by id desc
             limit ${offset + perPage}
@@ -356,34 +384,24 @@ async function readPageOfDeliveries(
         `
       : db<{ id: number }[]>`
           select id
-          from ${matching}
+          from ${listed}
           where true ${isOfEvent}
           order by id desc
           limit ${size}
           offset ${offset}
         `,
-    event === undefined && !from && !to && (status === undefined || status === 'delivered')
-      ? db<{ total: number }[]>`
-          select
-            ${numberKept(db, isListed)}
-            ${
-              status === 'delivered'
-                ? db`
-                  - (select count(*) from deliveries where is_missed and ${kept} and ${isListed})
-                  - (
-                    select count(*)
-                    from delivery_queue
-                    where next_attempt_at is not null and ${isListed}
-                  )
-                `
-                : db``
-            } as total
-        `
-      : db<{ total: number }[]>`
-          select count(*) as total from ${matching} where ${isListed} ${isOfEvent}
-        `,
+    db<{ total: number }[]>`
+      select
+        ${
+          status === undefined
+            ? numberOfAll
+            : status === 'delivered' && !event
+              ? db`${numberOfAll} - ${numberOf(counted.missed)} - ${numberOf(counted.pending)}`
+              : numberOf(counted[status])
+        } as total
+    `,
   ])
-  const total = counted?.total ?? 0
+  const total = result?.total ?? 0
   if (size === 0 && offset < total) throw tooFar()
   const rows = await readDeliveries(
     db,
@@ -403,13 +421,37 @@ const tooFar = () =>
 const MARGIN_MS = 60_000
 
 /** A condition on `deliveries`. Ids bound the rows that it reads; a delivery has the time of its event. */
-function isInPeriod(db: Db, from?: Date, to?: Date) {
-  const end = to && endOfSecond(to)
+const isInPeriod = (db: Db, from?: Date, to?: Date): Fragment =>
+  db`${hasTime(db, from, to)} and ${hasIds(db, MARGIN_MS, from, to)}`
+
+/** The same condition for a count: an index of ids has most of the period, and only rows near its ends are read. */
+function isInPeriodById(db: Db, from?: Date, to?: Date): Fragment {
+  if (!from && !to) return db`true`
+  return db`
+    ${hasIds(db, MARGIN_MS, from, to)}
+    and (
+      (${hasIds(db, -MARGIN_MS, from, to)})
+      -- A scalar subquery looks up one row. For EXISTS the planner could read all deliveries.
+      or (select ${hasTime(db, from, to)} from deliveries margin where margin.id = deliveries.id)
+    )
+  `
+}
+
+function hasTime(db: Db, from?: Date, to?: Date) {
+  return db`
+    true
+    ${from ? db`and created_at >= ${from}` : db``}
+    ${to ? db`and created_at < ${endOfSecond(to)}` : db``}
+  `
+}
+
+/** Whether the id is one of a period that is longer by a margin at both ends, or shorter by a negative one. */
+function hasIds(db: Db, margin: number, from?: Date, to?: Date) {
   const firstSince = (time: number) => db`(select first_delivery_since(${storableTime(time)}))`
   return db`
     true
-    ${from ? db`and created_at >= ${from} and id >= ${firstSince(from.getTime() - MARGIN_MS)}` : db``}
-    ${end ? db`and created_at < ${end} and id < ${firstSince(end.getTime() + MARGIN_MS)}` : db``}
+    ${from ? db`and id >= ${firstSince(from.getTime() - margin)}` : db``}
+    ${to ? db`and id < ${firstSince(endOfSecond(to).getTime() + margin)}` : db``}
   `
 }
 

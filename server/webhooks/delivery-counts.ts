@@ -70,7 +70,7 @@ const hideBatch = (ctx: Context, keptFrom: number): Promise<boolean> =>
  *
  * @param isListed a condition on `endpoint_id`
  */
-export const numberKept = (db: Db, isListed: Fragment) => db`
+export const numberKept = (db: Db, isListed: Fragment): Fragment => db`
   (
     coalesce((select sum(number)::bigint from delivery_counts where ${isListed}), 0)
     + (
