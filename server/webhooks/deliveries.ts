@@ -12,7 +12,7 @@ import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, type DeliveryStatus, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
-import { dropPartitions, isKept } from './partitions.ts'
+import { dropPartitions, firstKept, isKept } from './partitions.ts'
 
 type Fragment = ReturnType<Db>
 
@@ -152,7 +152,11 @@ export async function missedSince({ db }: Context, accountId: number): Promise<M
     cross join lateral (
       select created_at
       from deliveries
-      where endpoint_id = endpoint.id and is_missed and ${isKept(db)}
+      where
+        endpoint_id = endpoint.id
+        and is_missed
+        and id >= ${firstKept(db)}
+        and ${isKept(db)}
       order by deliveries.id
       limit 1
     ) oldest
@@ -177,6 +181,7 @@ const lockMissed = (
     endpoint_id = ${endpointId}
     and is_missed
     and id > ${lastId}
+    and id >= ${firstKept(db)}
     and ${isInPeriod(db, from, to)}
     and ${isKept(db)}
   order by id

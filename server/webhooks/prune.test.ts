@@ -6,6 +6,9 @@ import { type FakeNetwork, fakeNetwork } from '../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../test/fakes/public-receiver.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { rowsRead } from '../test/rows-read.ts'
+import { missedSince } from './deliveries.ts'
+import { hideDeliveries } from './delivery-counts.ts'
 
 const HOUR = 60 * 60
 const DAY = 24 * HOUR
@@ -197,6 +200,27 @@ describe('after 30 days', () => {
     await end()
     await runSchedule(app.ctx)
     expect([await count(), await eventsOf()]).toEqual([0, 0])
+  })
+
+  it('the oldest missed delivery is found without reading the hidden ones before it', async () => {
+    await write(3_001)
+    await end()
+    const { db, begin } = app.ctx
+    const [newest] = await db<{ id: number; createdAt: Date }[]>`
+      select id, created_at as "createdAt" from deliveries order by id desc limit 1
+    `
+    await hideDeliveries(app.ctx, newest!.id)
+    await db`analyze deliveries`
+    const [partition] = await db<{ name: string }[]>`
+      select tableoid::regclass::text as name from deliveries where id = ${newest!.id}
+    `
+    const read = await begin((tx) =>
+      rowsRead(tx, partition!.name, async () => {
+        const since = await missedSince({ ...app.ctx, db: tx }, seller.accountId)
+        expect(since).toEqual(new Map([[id, newest!.createdAt]]))
+      }),
+    )
+    expect(read).toBeLessThan(10)
   })
 
   it('two prunes at the same time delete the old deliveries, and neither fails', async () => {
