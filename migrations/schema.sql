@@ -206,13 +206,15 @@ create table deliveries (
   created_at timestamp with time zone not null,
   is_missed boolean generated always as ((status = ANY (ARRAY['failed'::text, 'skipped'::text]))) stored not null,
   event text collate "C",
+  is_skipped boolean default false not null,
   constraint deliveries_pkey PRIMARY KEY (id),
   constraint deliveries_attempts_check CHECK (jsonb_typeof(attempts) = 'array'::text),
   constraint deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id),
+  constraint deliveries_is_skipped_check CHECK (is_skipped = (status = 'skipped'::text)),
   constraint deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'skipped'::text]))
 ) partition by RANGE (id);
 CREATE INDEX deliveries_log ON ONLY public.deliveries USING btree (endpoint_id, id);
-CREATE INDEX deliveries_missed ON ONLY public.deliveries USING btree (endpoint_id, id) WHERE is_missed;
+CREATE INDEX deliveries_missed ON ONLY public.deliveries USING btree (endpoint_id, id) INCLUDE (is_skipped) WHERE is_missed;
 CREATE INDEX deliveries_resent ON ONLY public.deliveries USING btree (endpoint_id, resent_in, event_id) WHERE (resent_in IS NOT NULL);
 
 create table delivery_count_state (

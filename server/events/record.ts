@@ -34,12 +34,13 @@ export async function recordEvents(
       returning id, account_id, event, created_at
     ),
     logged as (
-      insert into deliveries (event_id, event, endpoint_id, status, created_at)
+      insert into deliveries (event_id, event, endpoint_id, status, is_skipped, created_at)
       select
         recorded.id,
         recorded.event,
         endpoint.id,
         case when endpoint.disabled_at is null then 'pending' else 'skipped' end,
+        endpoint.disabled_at is not null,
         recorded.created_at
       from recorded
       join webhook_endpoints endpoint

@@ -67,7 +67,9 @@ it('totals of deliveries equal plain SQL while two processes write, count, hide 
       )
       returning delivery_id
     )
-    update deliveries set status = ${status} where id in (select delivery_id from gone)
+    update deliveries
+    set status = ${status}, is_skipped = ${status === 'skipped'}
+    where id in (select delivery_id from gone)
   `
   const counted = async () => {
     const [row] = await app.ctx.db<{ number: number }[]>`

@@ -282,6 +282,7 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
     update deliveries d
     set
       status = case gone.status when 'unchanged' then d.status else gone.status end,
+      is_skipped = case gone.status when 'unchanged' then d.is_skipped else gone.status = 'skipped' end,
       attempts = case
         when gone.attempt is null then d.attempts
         when jsonb_array_length(d.attempts) >= ${MAX_ATTEMPTS_KEPT} then d.attempts - 0 || gone.attempt
@@ -399,7 +400,7 @@ export async function skipPending(
     ),
     skipped as (
       update deliveries
-      set status = 'skipped'
+      set status = 'skipped', is_skipped = true
       where id in (select delivery_id from gone where next_attempt_at is not null)
     )
     select count(*) from gone

@@ -420,6 +420,27 @@ describe('claims', () => {
     expect((await deliveries())[0]).toMatchObject({ status: 'delivered' })
   })
 
+  it('a success changes no index of the log', async () => {
+    await sendSampleEvent(app, seller.accountId)
+    const delivery = await claim()
+    const updates = await inTransaction(app.ctx, async (tx) => {
+      // The connection's earlier transactions count, too.
+      const read = () => tx.db<{ others: number; inPlace: number }[]>`
+        select
+          sum(n_tup_upd - n_tup_hot_upd)::int as others,
+          sum(n_tup_hot_upd)::int as "inPlace"
+        from pg_stat_xact_user_tables
+        where relname like 'deliveries\\_from\\_%'
+      `
+      const [before] = await read()
+      const { attempt } = late(delivery)
+      await recordOutcomes(tx, [{ delivery, attempt, status: 'delivered', nextAttemptAt: null }])
+      const [after] = await read()
+      return { others: after!.others - before!.others, inPlace: after!.inPlace - before!.inPlace }
+    })
+    expect(updates).toEqual({ others: 0, inPlace: 1 })
+  })
+
   it('a process whose lease has expired cannot overwrite a recorded outcome', async () => {
     await write(1)
     const dead = await claim()

@@ -320,7 +320,7 @@ describe('an event', () => {
     await expect(
       app.ctx.db`
         insert into deliveries (event_id, endpoint_id, status, created_at)
-        select event_id, endpoint_id, 'skipped', created_at
+        select event_id, endpoint_id, 'failed', created_at
         from deliveries
         where endpoint_id = ${id}
       `,

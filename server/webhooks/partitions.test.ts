@@ -499,7 +499,7 @@ describe('an earlier database', () => {
         select
           happened.id,
           endpoint.id,
-          case when happened.id % 3 = 0 then 'pending' else 'failed' end,
+          (array['pending', 'failed', 'skipped'])[1 + happened.id % 3],
           happened.created_at
         from happened
         cross join endpoint
@@ -513,11 +513,15 @@ describe('an earlier database', () => {
     const migrated = await startTestApp({ databaseUrl: url })
     const statuses = async () =>
       (await deliveriesIn(migrated)).map(({ status }: { status: string }) => status)
-    expect(await statuses()).toEqual(['pending', 'failed', 'failed', 'pending', 'failed', 'failed'])
+    expect(await statuses()).toEqual([
+      ...['pending', 'skipped', 'failed'],
+      ...['pending', 'skipped', 'failed'],
+    ])
+    expect(await deliveriesIn(migrated, 'status=skipped')).toHaveLength(2)
     await runSchedule(migrated.ctx)
     // Two are past their retention, after 40 and 32 days.
-    expect(await statuses()).toEqual(['pending', 'failed', 'failed', 'pending'])
-    const [, failed] = await deliveriesIn(migrated)
+    expect(await statuses()).toEqual(['pending', 'skipped', 'failed', 'pending'])
+    const [, , failed] = await deliveriesIn(migrated)
     const { status } = await migrated.operator.post(`/operator/v1/deliveries/${failed.id}/resend`)
     expect(status).toBe(202)
     await migrated.ctx.db`delete from delivery_queue`
