@@ -404,7 +404,7 @@ END),
 );
 CREATE INDEX listings_card ON public.listings USING btree (account_id, card_id, id) WHERE ((card_id IS NOT NULL) AND (status <> 'removed'::text));
 CREATE INDEX listings_card_offers ON public.listings USING btree (card_id, price_cents, id) WHERE (status = 'active'::text);
-CREATE INDEX listings_changes ON public.listings USING btree (account_id, updated_at, id) WHERE (status <> 'removed'::text);
+CREATE INDEX listings_changes ON public.listings USING btree (account_id, updated_at, id) INCLUDE (status) WHERE (status <> 'removed'::text);
 CREATE INDEX listings_newest ON public.listings USING btree (account_id, id) WHERE (status <> 'removed'::text);
 CREATE INDEX listings_not_active ON public.listings USING btree (status, id) WHERE (status <> 'active'::text);
 CREATE INDEX listings_of_card ON public.listings USING btree (card_id, id) WHERE (card_id IS NOT NULL);
@@ -679,10 +679,11 @@ create table orders (
   constraint orders_status_check CHECK (status = ANY (ARRAY['pending'::text, 'shipped'::text, 'received'::text, 'cancelled'::text, 'disputed'::text])),
   constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
 );
-CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id);
+CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id) INCLUDE (status);
 CREATE INDEX orders_created ON public.orders USING btree (created_at, id);
 CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (listing_id IS NOT NULL);
 CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
+CREATE INDEX orders_not_received ON public.orders USING btree (account_id, status, updated_at, id) WHERE (status <> 'received'::text);
 CREATE INDEX orders_of_status ON public.orders USING btree (status, created_at, id);
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);
 CREATE INDEX orders_slice ON public.orders USING btree (slice_id, id);
