@@ -679,10 +679,10 @@ create table orders (
   constraint orders_status_check CHECK (status = ANY (ARRAY['pending'::text, 'shipped'::text, 'received'::text, 'cancelled'::text, 'disputed'::text])),
   constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
 );
-CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id) INCLUDE (status);
+CREATE INDEX orders_changes ON public.orders USING btree (account_id, updated_at, id) INCLUDE (status, shipped_at, price_cents, quantity);
 CREATE INDEX orders_created ON public.orders USING btree (created_at, id);
 CREATE INDEX orders_listing ON public.orders USING btree (listing_id) WHERE (listing_id IS NOT NULL);
-CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id);
+CREATE INDEX orders_newest ON public.orders USING btree (account_id, created_at, id) INCLUDE (status, price_cents, quantity, commission_cents);
 CREATE INDEX orders_not_received ON public.orders USING btree (account_id, status, updated_at, id) WHERE (status <> 'received'::text);
 CREATE INDEX orders_of_status ON public.orders USING btree (status, created_at, id);
 CREATE INDEX orders_shipped ON public.orders USING btree (shipped_at) WHERE (status = 'shipped'::text);

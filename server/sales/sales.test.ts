@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { recalculateTiers } from '../accounts/recalculate-tiers.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { commissionOf } from '../orders/money.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, NO_LIMITS } from '../test/fixtures/listings.ts'
-import { act, cancel, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { act, cancel, insertSlices, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { rowsRead, vacuumed } from '../test/rows-read.ts'
 import { salesOf, tierProgress, toShip } from './sales.ts'
 
 let app: TestApp
@@ -176,6 +178,31 @@ describe('the sales of a period', () => {
     const expected = sales.map(([, , tier]) => tier)
     expect(await Promise.all(given)).toEqual(expected)
     expect(shops.map(({ earned }) => earned)).toEqual(expected)
+  })
+
+  it('the figures of a shop with many orders come from the indexes alone', async () => {
+    const shop = await openShop(app)
+    const { ctx } = app
+    const from = new Date('2026-03-02T00:00:00Z')
+    const other = await app.seller()
+    await insertSlices(ctx.db, other.accountId, Array(5_000).fill('Ash'), { from })
+    await insertSlices(ctx.db, shop.accountId, Array(500).fill('Ash'), { from })
+    await ctx.db`update orders set shipped_at = created_at where account_id = ${shop.accountId}`
+    await vacuumed(ctx.db, 'orders')
+    for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+      const read = await inTransaction(ctx, async (tx) => {
+        await tx.db`select set_config('plan_cache_mode', ${mode}, true)`
+        return rowsRead(tx.db, 'orders', async () => {
+          const period = { from: '2026-03-01', to: '2026-03-31' }
+          expect((await salesOf(tx, shop.accountId, 'UTC', period)).total.orders).toBe(500)
+          const inMarch = { ...tx, now: () => from }
+          const { merchandiseCents } = await tierProgress(inMarch, shop.accountId, 'Bronze')
+          expect(merchandiseCents).toBe(500 * 500)
+          await toShip(tx, shop.accountId)
+        })
+      })
+      expect(read, mode).toBe(0)
+    }
   })
 
   it('the overview shows the figures of the member’s shop', async () => {
