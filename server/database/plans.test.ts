@@ -82,6 +82,7 @@ it('no statement reads a large table from end to end', async () => {
   const app = await startTestApp({ databaseUrl: url, settings })
   await tourOfOperations(app)
   await searchInLargeShop(app)
+  await packNewestSlice(app)
   // After many wrong tokens, a process reads the hashes of the valid ones.
   for (let i = 0; i <= 600; i++) {
     await app.ctx.accessTokens.lookUp('00'.repeat(32), 'address', async () => null)
@@ -121,6 +122,14 @@ async function searchInLargeShop(app: TestApp): Promise<void> {
     const { body } = await member.get(`/dashboard/api/orders?${filter}buyer=oak`)
     expect(body.data).toHaveLength(1)
   }
+}
+
+/** Reads the last page of a packing list, which is counted from the end. */
+async function packNewestSlice(app: TestApp): Promise<void> {
+  const seller = await app.seller()
+  await insertSlices(app.ctx.db, seller.accountId, ['Oak', 'Ash', 'Brock'], { status: 'pending' })
+  const { body } = await seller.get('/tools/v1/orders/packing?per_page=1&page=3')
+  expect(body.data.slips).toHaveLength(1)
 }
 
 /** The statements of the event streams, which the tour leaves out because they have no end. */

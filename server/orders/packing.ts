@@ -57,13 +57,11 @@ export function readPacking(
     const window = windowOf(page, total)
     const slices = window
       ? await db<{ id: number }[]>`
-          select slice_id as id
-          from (
-            select distinct created_at, slice_id
-            from orders
-            where account_id = ${accountId} and status = ${status}
-          ) slice
-          order by ${window.fromEnd ? db`created_at desc, slice_id desc` : db`created_at, slice_id`}
+          -- One level, because PostgreSQL plans a DISTINCT inside a sorted SELECT for all of its rows.
+          select distinct created_at, slice_id as id
+          from orders
+          where account_id = ${accountId} and status = ${status}
+          order by ${window.fromEnd ? db`created_at desc, id desc` : db`created_at, id`}
           limit ${window.size}
           offset ${window.skipped}
         `
