@@ -866,7 +866,7 @@ create table postings (
 );
 CREATE INDEX postings_account ON public.postings USING btree (account_id, created_at, id);
 CREATE INDEX postings_created ON public.postings USING btree (created_at, id);
-CREATE INDEX postings_seldom ON public.postings USING btree (kind, created_at, id) WHERE (kind <> ALL (ARRAY['sale'::text, 'shipping'::text, 'payout'::text]));
+CREATE INDEX postings_rare ON public.postings USING btree (kind, created_at, id) WHERE (kind <> ALL (ARRAY['sale'::text, 'shipping'::text, 'payout'::text]));
 CREATE INDEX postings_slice ON public.postings USING btree (slice_id, id);
 CREATE UNIQUE INDEX postings_cancelled_once ON public.postings USING btree (order_id) WHERE (kind = 'cancellation'::text);
 CREATE UNIQUE INDEX postings_shipping_refunded_once ON public.postings USING btree (slice_id) WHERE (kind = 'shipping_refund'::text);

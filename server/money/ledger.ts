@@ -171,8 +171,8 @@ export async function listEntries(
     return {
       total: db<{ total: number }[]>`select (${totalOf(db, filters, isMatch)})::bigint as total`,
       rows: ({ size, skipped, fromEnd }) => {
-        // The index of a slice's postings is ordered by id, those of a seller, a period and a seldom kind by time. A snapshot
-        // plans for the values of parameters, so PostgreSQL knows that a kind is one of the seldom ones.
+        // The index of a slice's postings is ordered by id, those of a seller, a period and a rare kind by time. A snapshot
+        // plans for the values of parameters, so PostgreSQL knows that a kind is a rare one.
         const isByTime = sliceKey === undefined && (accountId ?? from ?? to ?? kind) !== undefined
         const direction = fromEnd ? db`` : db`desc`
         const order = isByTime
