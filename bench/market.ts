@@ -185,8 +185,8 @@ async function addSellers(db: Database, sellers: number): Promise<number> {
       )
       select
         'Shop ' || number, 'bench-' || number, number || '@bench.example',
-        number not between ${HELD_SELLERS.first} and ${HELD_SELLERS.last}, 'enabled', 4.5,
-        number % 500, '2026-01-01'
+        -- The payouts of the others are held. Measured sellers must be able to list.
+        number <= ${MEASURED_SELLERS} or number % 2 = 0, 'enabled', 4.5, number % 500, '2026-01-01'
       from generate_series(1, ${sellers}::int) number
       returning id
     ),
@@ -345,9 +345,6 @@ async function addOrders(
   )
 }
 
-/** Sellers without a verified payout setup, by the numbers of their shops: their payouts are held. */
-const HELD_SELLERS = { first: 4, last: 10 }
-
 /**
  * Adds what the slices leave in the ledger: their sales, shipping and payouts. The payouts of the last weeks are due, and
  * those of some sellers are held. Every third slice has a label as well, so that the lists of shipments are as large as
@@ -393,20 +390,20 @@ async function addMoney(db: Database, slices: number): Promise<void> {
         ),
         owed as (
           select
-            slice_id as id, account_id, created_at,
-            min(shipping_cents) + sum(gross_cents - commission_cents) as cents
+            slice_id as id, account_id, rows.created_at,
+            min(shipping_cents) + sum(gross_cents - commission_cents) as cents,
+            rows.created_at > now() - interval '40 days' or not payout_verified as is_due
           from rows
-          where status = 'received'
-          group by 1, 2, 3
+          join accounts on accounts.id = account_id
+          where rows.status = 'received'
+          group by 1, 2, 3, 5
         ),
         waiting as (
           insert into payouts (account_id, slice_id, amount_cents, state, created_at)
-          select account_id, owed.id, cents, 'due', owed.created_at + interval '9 days'
+          select account_id, id, cents, 'due', created_at + interval '9 days'
           from owed
-          join accounts on accounts.id = account_id
-          where owed.created_at > now() - interval '40 days' or not payout_verified
-          order by owed.id
-          returning slice_id
+          where is_due
+          order by id
         ),
         transfers as (
           insert into postings (
@@ -414,7 +411,7 @@ async function addMoney(db: Database, slices: number): Promise<void> {
           )
           select 'payout', account_id, id, -cents, cents, created_at + interval '9 days'
           from owed
-          where id not in (select slice_id from waiting)
+          where not is_due
           order by id
           returning id, account_id, slice_id, payouts_cents, created_at
         ),

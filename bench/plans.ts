@@ -14,7 +14,6 @@ const LISTS_OF_SELLERS = [
   '/v1/listings?updated_since=2026-01-01T00:00:00Z',
   '/v1/orders?status=shipped',
   '/v1/orders?since=2026-01-01T00:00:00Z',
-  '/v1/orders?status=shipped&updated_since=2020-01-01T00:00:00Z',
   ...['listings', 'orders', 'reviews', 'disputes', 'payouts', 'deliveries'].map(
     (noun) => `/tools/v1/${noun}`,
   ),
@@ -22,6 +21,7 @@ const LISTS_OF_SELLERS = [
     (path) => `/tools/v1/${path}`,
   ),
   '/tools/v1/deliveries?from=2026-01-01&event=order.created',
+  '/tools/v1/orders?status=shipped&updated_since=2020-01-01T00:00:00Z',
 ]
 const LISTS_OF_STAFF = [
   ...['accounts', 'disputes', 'reviews', 'ledger', 'payouts', 'payout-runs', 'payout-setups'],
