@@ -10,21 +10,24 @@ import { COMMISSION_RATES, earnedIn } from './tiers.ts'
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
 const AT_MINUTE = 5
 
-/** Sellers whose sales of a month one statement adds up: it may take 10 s. */
+/** Sellers whose sales of a month one statement adds up: a statement may take at most 10 s. */
 const BATCH_SELLERS = 200
 
 /**
  * Sets every seller's tier by the previous month's merchandise that was shipped and is neither cancelled nor disputed
- * (§2.9). One process does this once per month; a tier set by the operator is kept until then. The very first run only
- * records its month.
+ * (§2.9). A tier set by the operator is kept until then. The very first run only records its month.
  *
- * It reads the sales before the transaction, which would exceed its time limit in a large marketplace.
+ * Several processes can add up the sales, before a transaction, whose time limit they would exceed in a large
+ * marketplace. One of them sets the tiers, once per month.
  */
 export async function recalculateTiers(ctx: Context): Promise<void> {
   const month = monthOfRun(ctx.now())
-  const [ran] = await ctx.db`select 1 from tier_runs where month >= ${dayOf(month)}`
-  if (ran) return
-  const changes = await changesAfter(ctx, monthOf(new Date(month.getTime() - 1)))
+  const [runs] = await ctx.db<{ last: string | null }[]>`
+    select max(month)::text as last from tier_runs
+  `
+  const last = runs!.last
+  if (last !== null && last >= dayOf(month)) return
+  const changes = last === null ? [] : await changesBy(ctx, month)
   await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const [begun] = await db<{ first: boolean }[]>`
@@ -61,9 +64,13 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
 
 type Change = { id: number; before: SellerTier; after: SellerTier }
 
-/** The sellers whose tier differs from the one that the merchandise of the month has earned. */
-async function changesAfter(ctx: Context, month: Date): Promise<Change[]> {
+/**
+ * The sellers whose tier differs from the one that the merchandise of the month before has earned. Some are missing if
+ * another process has set the tiers meanwhile.
+ */
+async function changesBy(ctx: Context, month: Date): Promise<Change[]> {
   const { db } = ctx
+  const before = monthOf(new Date(month.getTime() - 1))
   const changes: Change[] = []
   let last = 0
   await inBatches(async (max) => {
@@ -73,7 +80,8 @@ async function changesAfter(ctx: Context, month: Date): Promise<Change[]> {
         select id, seller_tier from accounts where id > ${last} order by id limit ${max}
       ) a
       -- A lookup for each seller, because the sales of the month are few of all orders.
-      cross join lateral ${earnedIn(ctx, month, db`a.id`)} sold
+      cross join lateral ${earnedIn(ctx, before, db`a.id`)} sold
+      where not exists (select from tier_runs where month >= ${dayOf(month)})
       order by a.id
     `
     changes.push(...sellers.filter(({ before, after }) => before !== after))

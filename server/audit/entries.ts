@@ -75,7 +75,7 @@ export const listAudit = (
             select *
             from audit_entries
             where ${isMatch}
-            -- Few entries are found by the filters, like their number.
+            -- The filters find the entries of a short list, as they do for its total.
             ${isShort && !isKept ? db`offset 0` : db``}
           ) matching
           order by ${order}

@@ -78,7 +78,7 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
       exists (
         select from orders where account_id = ${id} and status = any(${[...OPEN_STATUSES]}::text[])
       ) as "isOpen",
-      -- The kept counts, because a large shop has millions of paid ones in between.
+      -- Reads the kept counts, because a large shop has millions of paid payouts.
       (select total from ${placeOfPage(db, 'payouts', id, ['due', 'sent'], 0)}) > 0
       or exists (
         select from payouts where account_id = ${id} and state = 'failed' and amount_cents > 0

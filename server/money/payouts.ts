@@ -161,7 +161,7 @@ export function listPayouts(
             ${state === undefined ? db`` : db`and p.state = ${state}`}
             and id < coalesce(until, 9223372036854775807)
           order by id desc
-          -- Not more rows than there are: a seller's older payouts aren't searched for another one with the state.
+          -- The limit is at most the number of rows that are left, so no older payouts are searched for one more.
           limit greatest(least(${perPage}, total - ${offset}), 0)
           offset skipped_there
         ) listed on true
@@ -357,7 +357,7 @@ export const payableIds = (
     where
       ${sellerReason(db, ctx)} is null
       ${accountId === undefined ? db`` : db`and a.id = ${accountId}`}
-    -- Not a part of the join, which could read the payouts first.
+    -- OFFSET keeps this out of the join, which could read the payouts first.
     offset 0
   ) seller
   cross join lateral (
@@ -368,7 +368,11 @@ export const payableIds = (
       and state = 'due'
       and reason is null
       -- A subquery instead of NOT EXISTS: it is read once, and not for each seller.
-      and slice_id not in (select slice_id from orders where status = 'disputed')
+      and slice_id not in (
+        select slice_id
+        from orders
+        where status = 'disputed' ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
+      )
       ${part}
   ) p
 `

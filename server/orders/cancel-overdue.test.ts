@@ -321,7 +321,7 @@ it('the jobs about waiting orders read no others, whatever number of recent ones
   await insertSlices(ctx.db, accountId, Array(6_000).fill('Ash'), { from: daysAgo(100) })
   const recent = { from: daysAgo(1), status: 'pending' }
   await insertSlices(ctx.db, accountId, Array(3_000).fill('Ash'), recent)
-  // So that no seller is due for the reminder of a missing setup, which may read all waiting orders.
+  // The reminder of a missing setup may read all waiting orders, so no seller is due for one.
   await ctx.db`update accounts set payout_verified = true`
   await ctx.db`
     insert into shipments (

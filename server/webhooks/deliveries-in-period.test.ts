@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
-import { rowsRead } from '../test/rows-read.ts'
+import { rowsRead, vacuumed } from '../test/rows-read.ts'
 import { listDeliveries } from './deliveries.ts'
 import { DELIVERY_STATUSES } from './delivery.ts'
 
@@ -84,22 +84,19 @@ it.each([
     const app = await startTestApp()
     const { id: endpointId } = await subscribe(await app.seller(), 'https://nowhere.invalid/')
     const timeAt = (n: number) => new Date(START + n * 2_000)
-    await app.ctx.begin(async (db) => {
-      // Otherwise vacuum could find rows that aren't visible to all yet.
-      await db`set local synchronous_commit = on`
-      await db`
-        insert into deliveries (event_id, event, endpoint_id, status, is_skipped, created_at)
-        select
-          n,
-          'listing.sold',
-          ${endpointId}::bigint,
-          (array['skipped', 'failed', 'delivered'])[least(1 + n % 10, 3)],
-          n % 10 = 0,
-          ${timeAt(0)}::timestamptz + n * interval '2 s'
-        from generate_series(1, 8000) n
-      `
-    })
-    await app.ctx.db`vacuum analyze deliveries`
+    await app.ctx.db`
+      insert into deliveries (event_id, event, endpoint_id, status, is_skipped, created_at)
+      select
+        n,
+        'listing.sold',
+        ${endpointId}::bigint,
+        (array['skipped', 'failed', 'delivered'])[least(1 + n % 10, 3)],
+        n % 10 = 0,
+        ${timeAt(0)}::timestamptz + n * interval '2 s'
+      from generate_series(1, 8000) n
+    `
+    await app.ctx.db`analyze deliveries`
+    await vacuumed(app.ctx.db, 'deliveries_from_0')
     const filters = { status, from: timeAt(501), to: timeAt(7_500) }
     for (const more of [{}, { endpointId }]) {
       const read = await app.ctx.begin((db) =>

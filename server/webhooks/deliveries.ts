@@ -349,7 +349,7 @@ async function readPageOfDeliveries(
     where ${endpointId === undefined ? db`account_id = ${accountId!}` : db`id = ${endpointId}`}
       ${endpointId !== undefined && accountId !== undefined ? db`and account_id = ${accountId}` : db``}
   `
-  // For the planner, which knows how frequent a status is, but not a combination of columns.
+  // The planner knows how frequent a status is, but not a combination of columns.
   const hasStatus =
     status === 'failed'
       ? db`status = 'failed'`
@@ -429,7 +429,11 @@ const tooFar = () =>
     ],
   })
 
-/** Two transactions that were open at the same time can have ids in the opposite order. They end within 10 s. */
+/**
+ * Two transactions that were open at the same time can have ids in the opposite order. They end within 10 s. If the clocks
+ * of two processes differ by more, or the sandbox's clock jumps during a transaction, a total can count a delivery that
+ * its list leaves out.
+ */
 const MARGIN_MS = 60_000
 
 /** A condition on `deliveries`. Ids bound the rows that it reads; a delivery has the time of its event. */

@@ -221,6 +221,16 @@ describe('after 30 days', () => {
       }),
     )
     expect(read).toBeLessThan(10)
+    // A queued one is shown again, however old it is.
+    const [oldest] = await db<{ id: number; createdAt: Date }[]>`
+      select id, created_at as "createdAt" from deliveries where endpoint_id = ${id} order by id limit 1
+    `
+    await db`
+      insert into delivery_queue (delivery_id, event_id, endpoint_id, resend_at)
+      select id, event_id, endpoint_id, created_at from deliveries where id = ${oldest!.id}
+    `
+    expect(await missedSince(app.ctx, seller.accountId)).toEqual(new Map([[id, oldest!.createdAt]]))
+    await db`delete from delivery_queue where delivery_id = ${oldest!.id}`
   })
 
   it('two prunes at the same time delete the old deliveries, and neither fails', async () => {
