@@ -28,7 +28,7 @@ const LISTS_OF_STAFF = [
   ...['audit', 'orders', 'listings', 'mails', 'shipments', 'deliveries', 'deliveries?page=300'],
   ...['pending', 'delivered', 'failed', 'skipped'].map((status) => `deliveries?status=${status}`),
   ...['due', 'held', 'paid', 'paid&page=300'].map((state) => `payouts?state=${state}`),
-  ...['ledger?kind=payout_failed', 'ledger?to=2026-01-01', 'deliveries?from=2026-01-01'],
+  ...['ledger?kind=payout_failed', 'ledger?to=2026-01-01'],
 ].map((path) => `/operator/v1/${path}`)
 
 /** More than the five executions after which PostgreSQL may keep a plan for all parameters. */
