@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useId } from 'react'
 import type { Static } from 'typebox'
 import type { PastRun } from '../../../server/http/operator/payout-runs.ts'
 import type { AccountSchema } from '../../../server/http/shapes/account.ts'
@@ -83,7 +84,8 @@ export const useRecord = <T>(path: string) =>
 /** A record as it is now. Shows nothing that was read before: an amount that has changed meanwhile must not mislead. */
 export const useCurrentRecord = <T>(path: string) =>
   useQuery({
-    queryKey: [path, 'current'],
+    // The key is each view's own: one that opens again can precede the timer that removes the former read.
+    queryKey: [path, 'current', useId()],
     queryFn: ({ signal }) => get<Data<T>>(path, { signal }),
     select: ({ data }) => data,
     staleTime: 0,

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { useId } from 'react'
 import type {
   BulkCreateRecord,
   BulkEditBody,
@@ -51,10 +52,13 @@ export async function countListings({ q, status }: Search) {
   return { total: meta.total, newest: data[0]?.id ?? 0 }
 }
 
-/** A listing as it is now. Shows nothing that was read before: a form doesn't follow a later read. */
+/**
+ * A listing as it is now. Shows nothing that was read before: a form doesn't follow a later read. A key of each form's own
+ * ensures it, because a form that opens again can precede the timer that removes the former read.
+ */
 export const useListing = (id: string) =>
   useQuery({
-    queryKey: ['listing', id],
+    queryKey: ['listing', id, useId()],
     queryFn: ({ signal }) => get<Data<Listing>>(`listings/${encodeURIComponent(id)}`, { signal }),
     select: ({ data }) => data,
     staleTime: 0,

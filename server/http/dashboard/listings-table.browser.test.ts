@@ -349,6 +349,9 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
 
     await visit(`listings?q=nothing&listing=${id}`)
     expect(await price.inputValue()).toBe('30.00')
+    // Timers of the page no longer run, as in a page that is busy.
+    await page.clock.install()
+    await page.clock.pauseAt(Date.now() + 60_000)
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     await change(40)
