@@ -252,8 +252,9 @@ function dataOf(payload: unknown): object | null {
   return typeof data === 'object' ? data : null
 }
 
+/** Whether a response has `data`. The error page for a browser is no JSON. */
 const hasData = (payload: unknown): boolean =>
-  typeof payload === 'string' && payload !== '' && 'data' in JSON.parse(payload)
+  typeof payload === 'string' && payload.startsWith('{') && 'data' in JSON.parse(payload)
 
 /** The name of a record that was created by `POST /accounts` or `POST /accounts/{id}/keys`. */
 const nameOfNew = (url: string, { id }: State) =>

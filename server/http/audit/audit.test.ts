@@ -224,6 +224,20 @@ it.each([
   expect(notes).toHaveLength(0)
 })
 
+it('a browser gets the page of the error that refuses the purchase of a label', async () => {
+  const member = await app.member(shop.accountId)
+  const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
+  const carrier = {
+    ...app.ctx.carrier!,
+    buy: () => Promise.reject(new CarrierError('refused', 'The carrier failed.')),
+  }
+  const { status, headers } = await whileReplaced(app.ctx, { carrier }, () =>
+    member.post(`/dashboard/api/orders/${orderIds[0]}/label`, { headers: { accept: 'text/html' } }),
+  )
+  expect(status).toBe(502)
+  expect(headers['content-type']).toBe('text/html; charset=utf-8')
+})
+
 it('a request that is repeated with its Idempotency-Key has one entry', async () => {
   const [id] = await list(shop, cardItem())
   const headers = { 'idempotency-key': 'once' }
