@@ -338,7 +338,7 @@ async function addOrders(
           case when status = 'received' then created_at + interval '9 days' end
         from parcels
         cross join generate_series(1, 2) row
-        cross join lateral (select ${statusOf('parcels.id', 'created_at')} as status) now
+        cross join lateral (select ${statusOf('parcels.id', 'created_at')} as status) reached
       `,
       [from, to, rows / 2],
     ),
