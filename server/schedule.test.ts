@@ -2,8 +2,9 @@ import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { runSchedule, startSchedule } from './schedule.ts'
 import { startTestApp, type TestApp } from './test/app.ts'
 import { insertListing } from './test/fixtures/listings.ts'
+import { whileLocked } from './test/lock-waiters.ts'
 import { until } from './test/until.ts'
-import { SECONDS } from './time/units.ts'
+import { HOURS, SECONDS } from './time/units.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -97,4 +98,40 @@ it('a job of the schedule runs at the start, and again after its interval', asyn
   expect(await areCounted()).toBe(false)
   vi.advanceTimersByTime(5 * SECONDS)
   await until('the second listing is counted', areCounted)
+})
+
+it('a job that lasts longer than its interval runs once at a time, and once more for all intervals that it missed', async () => {
+  const { db, now } = app.ctx
+  await db`create table runs ()`
+  await db`
+    create function count_run() returns trigger language plpgsql as $$
+    begin
+      insert into runs default values;
+      return null;
+    end $$
+  `
+  await db`create trigger counted after delete on mails for each statement execute function count_run()`
+  const waiting = () => db`
+    select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from "mails"%'
+  `
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await whileLocked(
+    app.ctx,
+    (tx) => tx`lock table mails in access exclusive mode`,
+    async () => {
+      onTestFinished(startSchedule(app.ctx))
+      await until('the job waits for the table', async () => (await waiting()).count === 1)
+      const { accountId } = await app.seller()
+      await insertListing(db, accountId, now())
+      vi.advanceTimersByTime(3 * HOURS)
+      await until(
+        'other jobs have run again',
+        async () => (await db`select from count_deltas`).count === 0,
+      )
+      expect((await waiting()).count).toBe(1)
+    },
+  )
+  await until('the job has run once more', async () => (await db`select from runs`).count === 2)
 })

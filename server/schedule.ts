@@ -83,29 +83,53 @@ const RECURRING_JOBS: RecurringJob[] = [
 
 /**
  * Starts the recurring jobs; returns a function that stops them. A job runs at the start, at its interval in real time,
- * and when the sandbox's clock has moved, because it may have become due. A failed run is logged; the next interval
- * retries it.
+ * and when the sandbox's clock has moved, because it may have become due. A run that is still going on is followed by one
+ * more. A failed run is logged; the next interval retries it.
  */
 export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () => void {
   let isStopped = false
   const warn = outageLog(ctx.log)
-  const runs = RECURRING_JOBS.map(({ name, run }) => async () => {
-    await run(ctx).catch((error) => {
-      // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
+  const starts = RECURRING_JOBS.map(({ name, run }) =>
+    oneAtATime(async () => {
       if (isStopped) return
-      if (isUnavailable(error)) warn({ err: error, job: name })
-      else ctx.log.error({ err: error, job: name }, 'a recurring job failed')
-    })
-  })
-  for (const run of runs) void run()
-  const timers = runs.map((run, i) => setInterval(run, RECURRING_JOBS[i]!.everyMs).unref())
+      await run(ctx).catch((error) => {
+        // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
+        if (isStopped) return
+        if (isUnavailable(error)) warn({ err: error, job: name })
+        else ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+      })
+    }),
+  )
+  for (const start of starts) start()
+  const timers = starts.map((start, i) => setInterval(start, RECURRING_JOBS[i]!.everyMs).unref())
   const unsubscribe = ctx.signals.on('time', () => {
-    for (const run of runs) void run()
+    for (const start of starts) start()
   })
   return () => {
     isStopped = true
     unsubscribe()
     for (const timer of timers) clearInterval(timer)
+  }
+}
+
+/**
+ * Runs a job at each call, but one run after the other: a slow database must not get more and more of them. All calls
+ * during a run lead to a single further run.
+ *
+ * @param run must not reject
+ */
+function oneAtATime(run: () => Promise<void>): () => void {
+  let isRunning = false
+  let isRequested = false
+  return async () => {
+    isRequested = true
+    if (isRunning) return
+    isRunning = true
+    while (isRequested) {
+      isRequested = false
+      await run()
+    }
+    isRunning = false
   }
 }
 
