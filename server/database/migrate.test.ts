@@ -37,6 +37,29 @@ it('a start waits for the migration of a process that was killed, even beyond th
   expect(await migration).toEqual(announced)
 })
 
+it('a migration that deadlocks with a process of the earlier version is applied again', async () => {
+  const url = await databaseAtVersion(62)
+  const db = connect(url, { max: 2 })
+  const earlier = connectAlone(url)
+  whenFileEnds(() => Promise.all([db.end({ timeout: 1 }), earlier.end({ timeout: 1 })]))
+  // PostgreSQL aborts the session that finds the deadlock. The migration looks for one so late that the other waits by then.
+  await db.unsafe(`alter database ${new URL(url).pathname.slice(1)} set deadlock_timeout = '3s'`)
+  await earlier`begin`
+  await earlier`set local deadlock_timeout = '1 min'`
+  await earlier`lock table listings in row exclusive mode`
+  const applied = migrate(db, url)
+  await until('the migration has locked the orders', async () => {
+    const locked = await db`
+      select from pg_locks
+      where relation = 'orders'::regclass and mode = 'ShareLock' and granted
+    `
+    return locked.count > 0
+  })
+  await earlier`lock table orders in row exclusive mode`
+  await earlier`commit`
+  expect((await applied)[0]).toMatch(/^0063_/)
+})
+
 it('photos of listings that were removed before the update get the time of their deletion, and others get none', async () => {
   const url = await databaseAtVersion(57)
   const db = connect(url, { max: 2 })

@@ -67,13 +67,15 @@ async function applyMissing(
     for (const file of names) {
       const text = await readMigration(file)
       const version = Number(file.slice(0, 4))
-      await begin(async (tx) => {
-        // Before the guard, which waits for the transaction of a process that was killed during a migration.
-        await tx.unsafe(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
-        await lock.guard(tx)
-        await tx.unsafe(text)
-        await tx`insert into migrations (version, name) values (${version}, ${file})`
-      }, 'unboundedWrite')
+      const apply = () =>
+        begin(async (tx) => {
+          // Before the guard, which waits for the transaction of a process that was killed during a migration.
+          await tx.unsafe(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
+          await lock.guard(tx)
+          await tx.unsafe(text)
+          await tx`insert into migrations (version, name) values (${version}, ${file})`
+        }, 'unboundedWrite')
+      await repeatAfterDeadlocks(apply)
     }
   } finally {
     await end()
@@ -81,10 +83,28 @@ async function applyMissing(
   return names
 }
 
+const MAX_ATTEMPTS = 10
+
+/**
+ * Applies a file again if PostgreSQL has rolled it back because of a deadlock with another session, such as a process of
+ * an earlier version that an operator forgot to stop.
+ */
+async function repeatAfterDeadlocks(apply: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await apply()
+    } catch (error) {
+      const isDeadlock = error instanceof postgres.PostgresError && error.code === '40P01'
+      if (!isDeadlock || attempt === MAX_ATTEMPTS) throw error
+    }
+  }
+}
+
 const OTHER_DATABASE = ' Use a database without the tables of other applications.'
 
 /** The errors that an operator can fix, with an additional sentence. */
 const REMEDIES: Record<string, string> = {
+  '40P01': ' Stop all other processes that use the database.', // deadlock detected
   '42501': '', // insufficient privilege
   '25006': '', // read-only transaction: the server is a standby
   '42P07': OTHER_DATABASE, // duplicate table or index
