@@ -6,7 +6,6 @@ import {
   TRANSITIONS,
 } from '../../../server/enums.ts'
 import { ApiError } from '../client.ts'
-import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, MoneyField, RadioGroup, Select, TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -271,15 +270,10 @@ function OrderActionForm({
       </p>
       <Form
         label={label}
+        submit={label}
+        look={isDangerous ? 'danger' : 'primary'}
+        cancel="Back"
         onSubmit={submit}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look={isDangerous ? 'danger' : 'primary'} isPending={isSaving}>
-              {label}
-            </Button>
-            <Button slot="close">Back</Button>
-          </>
-        )}
       >
         {fields?.(seen.order)}
       </Form>

@@ -1,5 +1,4 @@
 import type { ReactNode } from 'react'
-import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -23,18 +22,13 @@ export const ReasonDialog = ({
     <p>{children}</p>
     <Form
       label={title}
+      submit={confirm}
+      look="danger"
+      cancel="Back"
       onSubmit={async (data) => {
         await onConfirm(String(data.get('reason')).trim())
         onClose()
       }}
-      actions={(isSaving) => (
-        <>
-          <Button type="submit" look="danger" isPending={isSaving}>
-            {confirm}
-          </Button>
-          <Button slot="close">Back</Button>
-        </>
-      )}
     >
       <TextArea name="reason" label="Reason" rows={2} isRequired />
     </Form>

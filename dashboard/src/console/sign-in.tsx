@@ -1,4 +1,3 @@
-import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -11,14 +10,10 @@ export const SignIn = () => (
     <PageHeader title="Console">For the staff of this marketplace.</PageHeader>
     <Form
       label="Sign in"
+      submit="Sign in"
       onSubmit={async (data) => {
         await session.begin(String(data.get('token')).trim())
       }}
-      actions={(isSaving) => (
-        <Button type="submit" look="primary" isPending={isSaving}>
-          Sign in
-        </Button>
-      )}
     >
       <TextField
         name="token"

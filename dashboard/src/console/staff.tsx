@@ -89,20 +89,14 @@ function AddDialog({
     <Dialog title="Add a person" isModalStrict onClose={onClose}>
       <Form
         label="Add a person"
+        submit="Add"
+        cancel="Cancel"
         onSubmit={async (data) => {
           const body = { name: String(data.get('name')).trim(), role: data.get('role') }
           const { token } = await send<{ token: string }>('staff', body, attempt(body))
           onAdded(token)
           onClose()
         }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Add
-            </Button>
-            <Button slot="close">Cancel</Button>
-          </>
-        )}
       >
         <TextField name="name" label="Name" maxLength={100} autoFocus isRequired />
         <RadioGroup name="role" label="Role" defaultValue="support" options={ROLES} />

@@ -1,4 +1,3 @@
-import { Button } from '../ui/button.tsx'
 import { readChoices } from '../ui/choices.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, TextField } from '../ui/fields.tsx'
@@ -22,20 +21,14 @@ export function NewKeyDialog({
     <Dialog title="Create a key" isModalStrict onClose={onClose}>
       <Form
         label="Create a key"
+        submit="Create key"
+        cancel="Cancel"
         onSubmit={async (data) => {
           const name = String(data.get('name') ?? '').trim() || null
           const input = { name, scopes: readChoices(data, 'scopes') }
           const { key } = await create(input, attempt(input))
           onCreated(key)
         }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Create key
-            </Button>
-            <Button slot="close">Cancel</Button>
-          </>
-        )}
       >
         <TextField
           label="Name"

@@ -172,15 +172,7 @@ function NewListing({
           </Button>
         </div>
       </div>
-      <Form
-        label="New listing"
-        onSubmit={create}
-        actions={(isSaving) => (
-          <Button type="submit" look="primary" isPending={isSaving}>
-            List it
-          </Button>
-        )}
-      >
+      <Form label="New listing" submit="List it" onSubmit={create}>
         {item.card && (
           <>
             <Select

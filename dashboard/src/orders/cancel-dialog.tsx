@@ -1,6 +1,5 @@
 import { useState } from 'react'
 import type { CancelReason } from '../../../server/enums.ts'
-import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, RadioGroup } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -41,19 +40,14 @@ export function CancelDialog({
       </p>
       <Form
         label="Cancel the order"
+        submit="Cancel the order"
+        look="danger"
+        cancel="Keep it"
         onSubmit={async () => {
           onChange(await cancel(row.id, { reason, restock: isRestocked }))
           notify(`Order ${row.id} was cancelled.`)
           onClose()
         }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="danger" isPending={isSaving}>
-              Cancel the order
-            </Button>
-            <Button slot="close">Keep it</Button>
-          </>
-        )}
       >
         <RadioGroup
           name="reason"

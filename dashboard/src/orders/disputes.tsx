@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { readAgain } from '../query-client.ts'
 import { Badge } from '../ui/badge.tsx'
-import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Facts, Section } from '../ui/section.tsx'
@@ -103,6 +102,7 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
   return (
     <Form
       label="Answer the dispute"
+      submit="Send the answer"
       onSubmit={async (data) => {
         const links = String(data.get('photo_urls')).split(/\s+/).filter(Boolean)
         const answer = { dispute_id: dispute.id, message, photo_urls: links }
@@ -112,11 +112,6 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
         setMessage('')
         await readAgain(['overview'])
       }}
-      actions={(isSaving) => (
-        <Button type="submit" look="primary" isPending={isSaving}>
-          Send the answer
-        </Button>
-      )}
     >
       <TextArea
         name="message"

@@ -150,6 +150,8 @@ function ShipForm({ slice, order, onChange }: Props) {
   return (
     <Form
       label="Ship"
+      submit="Mark as shipped"
+      look={isWaitingForLabel ? 'secondary' : 'primary'}
       onSubmit={async (data) => {
         const code = needsCode ? String(data.get('tracking_code') ?? '') : null
         try {
@@ -161,15 +163,6 @@ function ShipForm({ slice, order, onChange }: Props) {
           notifyFailure(error)
         }
       }}
-      actions={(isSaving) => (
-        <Button
-          type="submit"
-          look={isWaitingForLabel ? 'secondary' : 'primary'}
-          isPending={isSaving}
-        >
-          Mark as shipped
-        </Button>
-      )}
     >
       {needsCode && (
         <TextField

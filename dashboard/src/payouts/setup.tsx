@@ -64,17 +64,13 @@ function Confirmation({ token, setup }: { token: string; setup: PayoutSetupRecor
     <Section title="Confirm your bank account" help="You have entered it within the last 24 hours.">
       <Form
         label="Confirm your bank account"
+        submit="Confirm bank account"
         onSubmit={async () => {
           await confirmSetup(token)
           await readSetupAgain()
           notify('The bank account is confirmed.')
           return () => navigate('/payouts/setup', { replace: true })
         }}
-        actions={(isSaving) => (
-          <Button type="submit" look="primary" isPending={isSaving}>
-            Confirm bank account
-          </Button>
-        )}
       >
         {setup.unconfirmed && <Facts facts={factsOf(setup.unconfirmed)} />}
       </Form>

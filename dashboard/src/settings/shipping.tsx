@@ -205,6 +205,8 @@ function OptionDialog({
     <Dialog title={option ? 'Edit the option' : 'Add an option'} isModalStrict onClose={onClose}>
       <Form
         label="Shipping option"
+        submit="Save option"
+        cancel="Cancel"
         onSubmit={async (data) => {
           const text = (name: string) => String(data.get(name) ?? '').trim()
           await saveOption(option, {
@@ -219,14 +221,6 @@ function OptionDialog({
           })
           onClose()
         }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Save option
-            </Button>
-            <Button slot="close">Cancel</Button>
-          </>
-        )}
       >
         <TextField
           label="Name"

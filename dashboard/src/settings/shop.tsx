@@ -32,6 +32,7 @@ function Shop({ me: { account, shop_url: shopUrl } }: { me: Me }) {
       <Section title="Your shop">
         <Form
           label="Your shop"
+          submit="Save shop"
           onSubmit={async (data) => {
             const entered = {
               shop_name: String(data.get('shop_name')).trim(),
@@ -41,11 +42,6 @@ function Shop({ me: { account, shop_url: shopUrl } }: { me: Me }) {
             setShown(entered)
             notify('The shop was saved.')
           }}
-          actions={(isSaving) => (
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Save shop
-            </Button>
-          )}
         >
           <TextField
             label="Name"

@@ -1,6 +1,5 @@
 import { useState } from 'react'
 import type { PASSWORD_LENGTH } from '../../../server/members/password.ts'
-import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Section } from '../ui/section.tsx'
@@ -31,6 +30,8 @@ function EmailSection({ email }: { email: string }) {
       <Form
         key={sentTo}
         label="E-mail"
+        submit="Send a link"
+        look="secondary"
         onSubmit={async (data) => {
           const change = {
             email: String(data.get('email')).trim(),
@@ -39,11 +40,6 @@ function EmailSection({ email }: { email: string }) {
           await requestEmailChange(change)
           setSentTo(change.email)
         }}
-        actions={(isSaving) => (
-          <Button type="submit" isPending={isSaving}>
-            Send a link
-          </Button>
-        )}
       >
         <TextField label="New e-mail address" name="email" inputMode="email" autoComplete="email" />
         <TextField
@@ -65,6 +61,8 @@ function PasswordSection({ email }: { email: string }) {
         // Empty again after each change.
         key={changes}
         label="Password"
+        submit="Change the password"
+        look="secondary"
         onSubmit={async (data) => {
           await changePassword({
             password: text(data, 'password'),
@@ -73,11 +71,6 @@ function PasswordSection({ email }: { email: string }) {
           setChanges(changes + 1)
           notify('The password was changed.')
         }}
-        actions={(isSaving) => (
-          <Button type="submit" isPending={isSaving}>
-            Change the password
-          </Button>
-        )}
       >
         <input type="hidden" autoComplete="username" value={email} />
         <TextField

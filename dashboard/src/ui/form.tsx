@@ -10,7 +10,7 @@ import {
 import { Form as AriaForm } from 'react-aria-components/Form'
 import { ApiError, SESSION_ENDED } from '../client.ts'
 import { rememberInput } from '../shell/ask-before-leaving.ts'
-import { SignInLink } from './button.tsx'
+import { Button, type ButtonLook, SignInLink } from './button.tsx'
 import { DialogHold } from './dialog-hold.ts'
 import { Icon } from './icons.tsx'
 import { notifyFailure } from './toast.tsx'
@@ -22,9 +22,15 @@ type FormProps = {
    * it returns leads to another page: it runs only if the form is still shown.
    */
   onSubmit: (data: FormData) => Promise<undefined | (() => void)>
-  /** The buttons below the fields. */
-  actions: (isSaving: boolean) => ReactNode
   label?: string
+} & (Buttons | { actions: (isSaving: boolean) => ReactNode })
+
+/** The texts of the buttons below the fields. A form with other buttons has `actions`. */
+type Buttons = {
+  submit: string
+  look?: ButtonLook
+  /** Closes the dialog around the form. */
+  cancel?: string
 }
 
 const NO_FIELDS = {}
@@ -35,7 +41,7 @@ const NO_FIELDS = {}
  * A field shows the service's messages for its `name`. Messages for names that the form doesn't have appear above it, so
  * that none is lost.
  */
-export function Form({ children, onSubmit, actions, label }: FormProps) {
+export function Form({ children, onSubmit, label, ...buttons }: FormProps) {
   const form = useRef<HTMLFormElement>(null)
   const { hold } = useContext(DialogHold)
   const [isSaving, setIsSaving] = useState(false)
@@ -85,7 +91,18 @@ export function Form({ children, onSubmit, actions, label }: FormProps) {
     >
       <FormErrors messages={general} />
       {children}
-      <div className="form-actions">{actions(isSaving)}</div>
+      <div className="form-actions">
+        {'actions' in buttons ? (
+          buttons.actions(isSaving)
+        ) : (
+          <>
+            <Button type="submit" look={buttons.look ?? 'primary'} isPending={isSaving}>
+              {buttons.submit}
+            </Button>
+            {buttons.cancel && <Button slot="close">{buttons.cancel}</Button>}
+          </>
+        )}
+      </div>
     </AriaForm>
   )
 }

@@ -242,6 +242,8 @@ function AddDialog({
   return (
     <Dialog title="Add endpoint" isModalStrict onClose={onClose}>
       <Form
+        submit="Add endpoint"
+        cancel="Cancel"
         onSubmit={async (data) => {
           const input = {
             url: String(data.get('url')),
@@ -250,14 +252,6 @@ function AddDialog({
           onAdded(await addEndpoint(input, attempt(input)))
           onClose()
         }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Add endpoint
-            </Button>
-            <Button slot="close">Cancel</Button>
-          </>
-        )}
       >
         <TextField
           label="URL"
@@ -298,19 +292,13 @@ function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: 
   return (
     <Dialog title="Send a test event" onClose={onClose}>
       <Form
+        submit="Send"
+        cancel="Cancel"
         onSubmit={async (data) => {
           const { id } = await sendTest(endpoint.id, String(data.get('event')))
           notify('The test event is being sent.')
           return () => navigate(`/webhooks/deliveries/${id}`)
         }}
-        actions={(isSaving) => (
-          <>
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Send
-            </Button>
-            <Button slot="close">Cancel</Button>
-          </>
-        )}
       >
         <Select
           label="Event"
@@ -327,20 +315,14 @@ function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: 
 const ResendDialog = ({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: () => void }) => (
   <Dialog title="Resend missed deliveries" onClose={onClose} isModalStrict>
     <Form
+      submit="Resend"
+      cancel="Cancel"
       onSubmit={async (data) => {
         const [from, to] = [String(data.get('from')), String(data.get('to'))]
         const count = await resendMissed(endpoint.id, from, to)
         notify(`${plural(count, 'delivery is', 'deliveries are')} being sent again.`)
         onClose()
       }}
-      actions={(isSaving) => (
-        <>
-          <Button type="submit" look="primary" isPending={isSaving}>
-            Resend
-          </Button>
-          <Button slot="close">Cancel</Button>
-        </>
-      )}
     >
       <p className="help">
         Every delivery of this period that failed or was skipped is attempted once more. Receivers

@@ -1,5 +1,4 @@
 import { useRef, useState } from 'react'
-import { Button } from '../ui/button.tsx'
 import { TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -24,6 +23,7 @@ export function SignatureTab() {
     >
       <div onChange={forget}>
         <Form
+          submit="Check signature"
           onSubmit={async (data) => {
             forget()
             const check = checks.current
@@ -31,11 +31,6 @@ export function SignatureTab() {
             const found = await checkSignature(Object.fromEntries(entries))
             if (check === checks.current) setResult(found)
           }}
-          actions={(isSaving) => (
-            <Button type="submit" look="primary" isPending={isSaving}>
-              Check signature
-            </Button>
-          )}
         >
           <TextArea
             label="Body"

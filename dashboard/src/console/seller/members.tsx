@@ -73,20 +73,14 @@ const InviteDialog = ({ accountId, onClose }: { accountId: number; onClose: () =
   <Dialog title="Invite a member" onClose={onClose}>
     <Form
       label="Invite a member"
+      submit="Send invitation"
+      cancel="Cancel"
       onSubmit={async (data) => {
         const email = String(data.get('email')).trim()
         await send(`accounts/${accountId}/invitations`, { email })
         notify(`The invitation to ${email} is on its way.`)
         onClose()
       }}
-      actions={(isSaving) => (
-        <>
-          <Button type="submit" look="primary" isPending={isSaving}>
-            Send invitation
-          </Button>
-          <Button slot="close">Cancel</Button>
-        </>
-      )}
     >
       <TextField
         name="email"
