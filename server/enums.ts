@@ -94,6 +94,10 @@ export type CancelReason = (typeof CANCEL_REASONS)[number]
 export const DISPUTE_REASONS = ['not_received', 'not_as_described', 'damaged', 'other'] as const
 export type DisputeReason = (typeof DISPUTE_REASONS)[number]
 
+export const DISPUTE_STATES = ['open', 'answered', 'resolved'] as const
+/** `open` disputes wait for the seller's answer, `answered` ones for the operator's decision. */
+export type DisputeState = (typeof DISPUTE_STATES)[number]
+
 export const WEBHOOK_EVENTS = [
   'order.created',
   'order.cancelled',
@@ -101,6 +105,13 @@ export const WEBHOOK_EVENTS = [
   'listing.sold',
 ] as const
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number]
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const
+/**
+ * `pending`: an attempt is due, now or later. `failed`: all attempts failed. `skipped`: the endpoint was disabled or
+ * deleted first.
+ */
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
 /** The statuses of a label that the service buys. */
 export const BOUGHT_LABEL_STATUSES = ['ready', 'processing', 'action_required'] as const
@@ -118,6 +129,19 @@ export type Fulfilment = (typeof FULFILMENTS)[number]
 /** An account's access to the seller API, set by the operator. */
 export const API_ACCESS = ['enabled', 'disabled', 'suspended'] as const
 export type ApiAccess = (typeof API_ACCESS)[number]
+
+/** The kinds of the ledger's postings. */
+export const POSTING_KINDS = [
+  'sale',
+  'shipping',
+  'refund',
+  'cancellation',
+  'shipping_refund',
+  'payout',
+  'payout_failed',
+  'recovery',
+] as const
+export type PostingKind = (typeof POSTING_KINDS)[number]
 
 /** Statuses of orders that are neither completed nor cancelled: their listing cannot be deleted. */
 export const OPEN_STATUSES = ['pending', 'shipped', 'disputed'] as const

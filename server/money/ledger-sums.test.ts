@@ -2,11 +2,11 @@ import { beforeAll, expect, it } from 'vitest'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
+import { POSTING_KINDS } from '../enums.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { insertSlices } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 import { listEntries, readBalances, sumUpLedger } from './ledger.ts'
-import { POSTING_KINDS } from './posting.ts'
 
 let app: TestApp
 /** Another service on the same database. */

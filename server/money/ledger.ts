@@ -3,9 +3,10 @@ import type { Context } from '../context.ts'
 import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
+import type { PostingKind } from '../enums.ts'
 import { endOfSecond, storableTime } from '../time/storable-time.ts'
 import { DAYS } from '../time/units.ts'
-import type { Entry, PostingKind, RefundBearer } from './posting.ts'
+import type { Entry, RefundBearer } from './posting.ts'
 
 /**
  * The ledger (docs/money.md): every movement of money, written in the transaction of its cause and never changed. Only

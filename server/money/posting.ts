@@ -1,19 +1,9 @@
+import type { PostingKind } from '../enums.ts'
+
 /**
  * The ledger's vocabulary. A posting is one fact about money: its entries change several ledger accounts and sum to
  * zero. A positive amount is money that the account received, so `buyers` is minus everything that buyers paid.
  */
-
-export const POSTING_KINDS = [
-  'sale',
-  'shipping',
-  'refund',
-  'cancellation',
-  'shipping_refund',
-  'payout',
-  'payout_failed',
-  'recovery',
-] as const
-export type PostingKind = (typeof POSTING_KINDS)[number]
 
 /** The side that pays for a partial refund: the seller's earnings or the marketplace's commission. */
 export const REFUND_BEARERS = ['seller', 'platform'] as const

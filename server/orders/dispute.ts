@@ -1,10 +1,6 @@
 import type { Context } from '../context.ts'
-import type { DisputeReason } from '../enums.ts'
+import type { DisputeReason, DisputeState } from '../enums.ts'
 import { eraseMails } from '../mail/outbox.ts'
-
-export const DISPUTE_STATES = ['open', 'answered', 'resolved'] as const
-/** `open` disputes wait for the seller's answer, `answered` ones for the operator's decision. */
-export type DisputeState = (typeof DISPUTE_STATES)[number]
 
 export const RESOLUTIONS = ['seller', 'buyer'] as const
 /** The side in whose favour a dispute was resolved. */

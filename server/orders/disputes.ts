@@ -2,11 +2,11 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
-import type { DisputeReason } from '../enums.ts'
+import type { DisputeReason, DisputeState } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { sendMails } from '../mail/outbox.ts'
 import { DAYS } from '../time/units.ts'
-import { type Dispute, type DisputeState, endDispute, type Resolution } from './dispute.ts'
+import { type Dispute, endDispute, type Resolution } from './dispute.ts'
 import {
   disputeAnsweredEmails,
   disputeOpenedEmails,

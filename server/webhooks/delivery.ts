@@ -1,14 +1,6 @@
-import type { WebhookEvent } from '../enums.ts'
+import type { DeliveryStatus, WebhookEvent } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import { bodyOf } from './request.ts'
-
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const
-
-/**
- * `pending`: an attempt is due, now or later. `failed`: all attempts failed. `skipped`: the endpoint was disabled or
- * deleted first.
- */
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
 /** An entry of a delivery's log. */
 export type Attempt = {

@@ -1,3 +1,4 @@
+import { DELIVERY_STATUSES } from '../../../server/enums.ts'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -7,8 +8,6 @@ import { type Delivery, useList } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
 import { AccountFilter, NumberFilter } from './filters.tsx'
 import { optionsOf } from './statuses.tsx'
-
-const STATUSES: Delivery['status'][] = ['pending', 'delivered', 'failed', 'skipped']
 
 export default function DeliveriesPage() {
   const { filters, setFilters, isFiltered, clearFilters } = useFilters({
@@ -24,7 +23,7 @@ export default function DeliveriesPage() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Status"
-          options={optionsOf(STATUSES)}
+          options={optionsOf(DELIVERY_STATUSES)}
           value={filters.status}
           onChange={(status) => setFilters({ status })}
         />

@@ -1,4 +1,5 @@
 import { Link } from 'wouter'
+import { DISPUTE_STATES } from '../../../server/enums.ts'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import type { Column } from '../ui/table.tsx'
@@ -8,8 +9,6 @@ import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
 import { optionsOf, StatusBadge } from './statuses.tsx'
-
-const STATES: Dispute['state'][] = ['open', 'answered', 'resolved']
 
 /** The disputes of all sellers. They are resolved on the page of their slice. */
 export function Disputes() {
@@ -24,7 +23,7 @@ export function Disputes() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="State"
-          options={optionsOf(STATES)}
+          options={optionsOf(DISPUTE_STATES)}
           value={filters.state}
           onChange={(state) => setFilters({ state })}
         />

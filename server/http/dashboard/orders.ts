@@ -2,8 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type, { type Static } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
-import { ORDER_STATUSES } from '../../enums.ts'
-import { DISPUTE_STATES } from '../../orders/dispute.ts'
+import { DISPUTE_STATES, ORDER_STATUSES } from '../../enums.ts'
 import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
 import {

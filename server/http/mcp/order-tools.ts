@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
-import { ORDER_STATUSES } from '../../enums.ts'
-import { DISPUTE_STATES } from '../../orders/dispute.ts'
+import { DISPUTE_STATES, ORDER_STATUSES } from '../../enums.ts'
 import { answerDispute, listDisputes } from '../../orders/disputes.ts'
 import { listOrders } from '../../orders/orders.ts'
 import { shipOrder } from '../../orders/ship-order.ts'

@@ -1,14 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { WEBHOOK_EVENTS } from '../../enums.ts'
+import { DELIVERY_STATUSES, WEBHOOK_EVENTS } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import type { DeliveryFilters } from '../../webhooks/deliveries.ts'
-import {
-  DELIVERY_STATUSES,
-  type Delivery,
-  MAX_ATTEMPTS_KEPT,
-  payloadOf,
-} from '../../webhooks/delivery.ts'
+import { type Delivery, MAX_ATTEMPTS_KEPT, payloadOf } from '../../webhooks/delivery.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageParameters } from '../paginate.ts'
 import {

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
-import { type Entry, POSTING_KINDS } from '../../money/posting.ts'
+import { POSTING_KINDS } from '../../enums.ts'
+import type { Entry } from '../../money/posting.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 

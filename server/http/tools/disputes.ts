@@ -1,6 +1,6 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { DISPUTE_STATES } from '../../orders/dispute.ts'
+import { DISPUTE_STATES } from '../../enums.ts'
 import { answerDispute, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'

@@ -1,4 +1,5 @@
 import { Link } from 'wouter'
+import { POSTING_KINDS } from '../../../../server/enums.ts'
 import { Select } from '../../ui/fields.tsx'
 import { Filters, PeriodFilter, SearchFilter, useFilters } from '../../ui/filters.tsx'
 import type { Column } from '../../ui/table.tsx'
@@ -9,17 +10,6 @@ import { AccountFilter } from '../filters.tsx'
 import { RecordList } from '../record-list.tsx'
 import { LedgerAccount } from '../seller-link.tsx'
 import { optionsOf } from '../statuses.tsx'
-
-const KINDS: LedgerEntry['kind'][] = [
-  'sale',
-  'shipping',
-  'refund',
-  'cancellation',
-  'shipping_refund',
-  'payout',
-  'payout_failed',
-  'recovery',
-]
 
 /** Every movement of money, as the ledger has it. */
 export function Ledger() {
@@ -37,7 +27,7 @@ export function Ledger() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Kind"
-          options={optionsOf(KINDS)}
+          options={optionsOf(POSTING_KINDS)}
           value={filters.kind}
           onChange={(kind) => setFilters({ kind })}
         />
