@@ -1,6 +1,6 @@
 import { Button } from '../ui/button.tsx'
 import { plural } from '../ui/format.ts'
-import { type Column, Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
 import { DateTime } from '../ui/values.tsx'
@@ -63,10 +63,7 @@ const COLUMNS: Column<Delivery>[] = [
 ]
 
 const RESEND: Column<Delivery> = {
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: ({ id, endpoint_deleted }) => !endpoint_deleted && <ResendButton id={id} />,
 }
 

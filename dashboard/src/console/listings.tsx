@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import type { Column } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { type Listing, send, useList, useMay } from './api.ts'
@@ -102,10 +102,7 @@ const COLUMNS: Column<Listing>[] = [
 ]
 
 const takeDown = (onTakeDown: (listing: Listing) => void): Column<Listing> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (listing) =>
     listing.status !== 'removed' && (
       <Button

@@ -3,7 +3,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
-import type { Column } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type PayoutSetup, send, useList, useMay } from './api.ts'
@@ -67,10 +67,7 @@ const COLUMNS: Column<PayoutSetup>[] = [
 ]
 
 const decisions = (onDecide: (decision: Decision) => void): Column<PayoutSetup> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (setup) => (
     <div className="console-actions">
       {setup.state !== 'verified' && (

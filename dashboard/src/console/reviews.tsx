@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import type { Column } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type Review, sendDelete, useList, useMay } from './api.ts'
@@ -107,10 +107,7 @@ const COLUMNS: Column<Review>[] = [
 ]
 
 const removal = (onRemove: (review: Review) => void): Column<Review> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (review) =>
     !review.removed && (
       <Button

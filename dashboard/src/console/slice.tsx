@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type LedgerEntry, type Mail, type Order, type Slice, useRecord } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
@@ -160,10 +160,7 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
     cell: ({ financial }) => <Money amount={financial.refunded_amount} />,
   },
   {
-    key: 'actions',
-    header: 'Actions',
-    isHeaderHidden: true,
-    align: 'end',
+    ...ACTIONS_COLUMN,
     cell: (order) => <OrderMenu order={order} onAction={(action) => onAction(action, order)} />,
   },
 ]

@@ -6,7 +6,7 @@ import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Secret, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
@@ -132,10 +132,7 @@ const COLUMNS: Column<Staff>[] = [
 ]
 
 const revocation = (onRevoke: (member: Staff) => void): Column<Staff> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (member) =>
     member.revoked_at === null && (
       <Button

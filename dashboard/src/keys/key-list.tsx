@@ -5,7 +5,7 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Secret, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type KeyRecord, type NewKeyRecord, revokeKey, rotateKey, useKeys } from './api.ts'
@@ -122,10 +122,7 @@ const columns = (ask: (asked: Asked) => void): Column<KeyRecord>[] => [
     cell: (key) => <DateTime at={key.created_at} look="date" />,
   },
   {
-    key: 'actions',
-    header: 'Actions',
-    isHeaderHidden: true,
-    align: 'end',
+    ...ACTIONS_COLUMN,
     cell: (key) =>
       key.revoked_at === null && (
         <Menu

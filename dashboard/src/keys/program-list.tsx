@@ -3,7 +3,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Section } from '../ui/section.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { endProgram, endPrograms, usePrograms } from './api.ts'
@@ -63,10 +63,7 @@ export function ProgramList() {
                     at ? <DateTime at={at} look="relative" /> : 'Never',
                 },
                 {
-                  key: 'actions',
-                  header: 'Actions',
-                  isHeaderHidden: true,
-                  align: 'end',
+                  ...ACTIONS_COLUMN,
                   cell: (program) => (
                     <EndButton
                       label={`End the access of ${program.name}`}

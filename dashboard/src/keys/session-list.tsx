@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { endOtherSessions, endSession, useSessions } from './api.ts'
@@ -53,10 +53,7 @@ export function SessionList() {
                 cell: (session) => <DateTime at={session.created_at} />,
               },
               {
-                key: 'actions',
-                header: 'Actions',
-                isHeaderHidden: true,
-                align: 'end',
+                ...ACTIONS_COLUMN,
                 cell: (session) =>
                   !session.current && (
                     <EndButton

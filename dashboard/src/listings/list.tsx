@@ -13,7 +13,7 @@ import { Icon } from '../ui/icons.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
-import { type Column, LoadedPage, Table, useSelection } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, LoadedPage, Table, useSelection } from '../ui/table.tsx'
 import { type Begun, changeListing, isCut, type Listing, nameOf, useListings } from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
@@ -138,10 +138,7 @@ export function ListingsList() {
       ),
     },
     {
-      key: 'actions',
-      header: 'Actions',
-      isHeaderHidden: true,
-      align: 'end',
+      ...ACTIONS_COLUMN,
       cell: (listing) => (
         <Button
           size="small"

@@ -8,7 +8,7 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { type Column, Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { getSlice, type OrderRow, type OwnSlice } from './api.ts'
 import { CancelDialog } from './cancel-dialog.tsx'
@@ -163,10 +163,7 @@ const columnsFor = (slice: OwnSlice, onCancel: (row: OrderRow) => void): Column<
   ...(slice.actions.cancel.length > 0
     ? [
         {
-          key: 'actions',
-          header: 'Actions',
-          isHeaderHidden: true,
-          align: 'end' as const,
+          ...ACTIONS_COLUMN,
           cell: (row: OrderRow) =>
             slice.actions.cancel.includes(row.id) && (
               <Button

@@ -9,7 +9,7 @@ import { Menu } from '../ui/menu.tsx'
 import { readNumber } from '../ui/numbers.ts'
 import { Section } from '../ui/section.tsx'
 import { Empty } from '../ui/states.tsx'
-import { Table } from '../ui/table.tsx'
+import { ACTIONS_COLUMN, Table } from '../ui/table.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { Money } from '../ui/values.tsx'
 import { changeShippingOptions, type ShippingOptionRecord } from './api.ts'
@@ -86,10 +86,7 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
               cell: ({ price }) => <Money amount={price} />,
             },
             {
-              key: 'actions',
-              header: 'Actions',
-              isHeaderHidden: true,
-              align: 'end',
+              ...ACTIONS_COLUMN,
               cell: ({ index, ...option }) => (
                 <Menu
                   label={`Actions for ${option.name}`}

@@ -21,6 +21,14 @@ export type Column<Row> = {
   isHeaderHidden?: boolean
 }
 
+/** The column of the buttons or the menu of a row: all of it but the cell. */
+export const ACTIONS_COLUMN = {
+  key: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+} as const
+
 /** The rows that bulk actions are about, by their keys. */
 export type Selection = { keys: ReadonlySet<number>; onChange: (keys: Set<number>) => void }
 

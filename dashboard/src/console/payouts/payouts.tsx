@@ -5,7 +5,7 @@ import { Select } from '../../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
 import { formatMoney } from '../../ui/format.ts'
 import { Menu } from '../../ui/menu.tsx'
-import type { Column } from '../../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime, Money } from '../../ui/values.tsx'
 import { type Payout, send, useList, useMay } from '../api.ts'
@@ -183,10 +183,7 @@ const COLUMNS: Column<Payout>[] = [
 ]
 
 const actions = (allowed: Action[], onAsk: (asked: Asked) => void): Column<Payout> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (payout) => {
     const possible = allowed.filter(({ isPossible }) => isPossible(payout))
     if (possible.length === 0) return null

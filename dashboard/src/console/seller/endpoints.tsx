@@ -1,7 +1,7 @@
 import { Button } from '../../ui/button.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useAction } from '../../ui/use-action.ts'
 import { DateTime } from '../../ui/values.tsx'
@@ -66,10 +66,7 @@ const COLUMNS: Column<Endpoint>[] = [
 ]
 
 const enabling = (path: string): Column<Endpoint> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: ({ id, active }) => !active && <EnableButton id={id} path={path} />,
 })
 

@@ -6,7 +6,7 @@ import { Menu } from '../../ui/menu.tsx'
 import { Secret, useSecret } from '../../ui/secret.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime } from '../../ui/values.tsx'
 import { type Key, send, sendDelete, useMay, useRecord } from '../api.ts'
@@ -130,10 +130,7 @@ const COLUMNS: Column<Key>[] = [
 ]
 
 const actions = (onAsk: (asked: Asked) => void): Column<Key> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (key) =>
     key.revoked_at === null && (
       <Menu

@@ -5,7 +5,7 @@ import { TextField } from '../../ui/fields.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
+import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime } from '../../ui/values.tsx'
 import { type Account, type Member, send, sendDelete, useMay, useRecord } from '../api.ts'
@@ -105,10 +105,7 @@ const COLUMNS: Column<Member>[] = [
 ]
 
 const removal = (onRemove: (member: Member) => void): Column<Member> => ({
-  key: 'actions',
-  header: 'Actions',
-  isHeaderHidden: true,
-  align: 'end',
+  ...ACTIONS_COLUMN,
   cell: (member) => (
     <Button size="small" aria-label={`Remove ${member.email}`} onPress={() => onRemove(member)}>
       Remove
