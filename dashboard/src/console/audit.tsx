@@ -11,7 +11,7 @@ import { optionsOf } from './statuses.tsx'
 const ROLES = ['root', 'admin', 'support', 'finance', 'catalog', 'seller', 'anonymous']
 
 export default function AuditPage() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     actor: '',
     role: '',
     action: '',
@@ -21,27 +21,15 @@ export default function AuditPage() {
     page: '',
   })
   const query = useList<AuditEntry>('audit', { ...filters, ...timesOf(filters) })
-  const text = (name: 'actor' | 'action' | 'record', label: string) => (
-    <SearchFilter
-      label={label}
-      value={filters[name]}
-      onChange={(value) => setFilters({ [name]: value }, { replace: true })}
-    />
-  )
   return (
     <>
       <PageHeader title="Audit log" />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="Role"
-          options={optionsOf(ROLES)}
-          value={filters.role}
-          onChange={(role) => setFilters({ role })}
-        />
-        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
-        {text('record', 'Record, as order:501')}
-        {text('actor', 'Actor, as staff:3')}
-        {text('action', 'Action, as refundOrder')}
+        <Select label="Role" options={optionsOf(ROLES)} {...propsOf('role')} />
+        <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
+        <SearchFilter label="Record, as order:501" {...propsOf('record')} />
+        <SearchFilter label="Actor, as staff:3" {...propsOf('actor')} />
+        <SearchFilter label="Action, as refundOrder" {...propsOf('action')} />
       </Filters>
       <RecordList
         query={query}

@@ -10,7 +10,7 @@ import { AccountFilter, NumberFilter } from './filters.tsx'
 import { optionsOf } from './statuses.tsx'
 
 export default function DeliveriesPage() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     account_id: '',
     endpoint_id: '',
     status: '',
@@ -21,21 +21,9 @@ export default function DeliveriesPage() {
     <>
       <PageHeader title="Deliveries" />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="Status"
-          options={optionsOf(DELIVERY_STATUSES)}
-          value={filters.status}
-          onChange={(status) => setFilters({ status })}
-        />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
-        <NumberFilter
-          label="Endpoint’s number"
-          value={filters.endpoint_id}
-          onChange={(endpoint_id) => setFilters({ endpoint_id }, { replace: true })}
-        />
+        <Select label="Status" options={optionsOf(DELIVERY_STATUSES)} {...propsOf('status')} />
+        <AccountFilter {...propsOf('account_id')} />
+        <NumberFilter label="Endpoint’s number" {...propsOf('endpoint_id')} />
       </Filters>
       <LoadedPage query={query} noun="deliveries">
         {({ data }) =>

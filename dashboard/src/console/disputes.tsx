@@ -12,7 +12,7 @@ import { optionsOf, StatusBadge } from './statuses.tsx'
 
 /** The disputes of all sellers. They are resolved on the page of their slice. */
 export function Disputes() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     state: '',
     account_id: '',
     page: '',
@@ -21,16 +21,8 @@ export function Disputes() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="State"
-          options={optionsOf(DISPUTE_STATES)}
-          value={filters.state}
-          onChange={(state) => setFilters({ state })}
-        />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
+        <Select label="State" options={optionsOf(DISPUTE_STATES)} {...propsOf('state')} />
+        <AccountFilter {...propsOf('account_id')} />
       </Filters>
       <RecordList
         query={query}

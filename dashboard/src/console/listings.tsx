@@ -15,7 +15,7 @@ import { SELLER } from './seller-link.tsx'
 import { optionsOf, ReasonedStatus } from './statuses.tsx'
 
 export default function ListingsPage() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     account_id: '',
     card: '',
     product: '',
@@ -32,23 +32,11 @@ export default function ListingsPage() {
         <Select
           label="Status"
           options={optionsOf([...LISTING_STATUSES, 'removed'])}
-          value={filters.status}
-          onChange={(status) => setFilters({ status })}
+          {...propsOf('status')}
         />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
-        <SearchFilter
-          label="Card’s id"
-          value={filters.card}
-          onChange={(card) => setFilters({ card }, { replace: true })}
-        />
-        <SearchFilter
-          label="Product’s slug"
-          value={filters.product}
-          onChange={(product) => setFilters({ product }, { replace: true })}
-        />
+        <AccountFilter {...propsOf('account_id')} />
+        <SearchFilter label="Card’s id" {...propsOf('card')} />
+        <SearchFilter label="Product’s slug" {...propsOf('product')} />
       </Filters>
       <RecordList
         query={query}

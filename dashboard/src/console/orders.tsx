@@ -88,7 +88,7 @@ const COLUMNS: Column<Order>[] = [
 ]
 
 function OrderList() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     q: '',
     account_id: '',
     status: '',
@@ -98,21 +98,9 @@ function OrderList() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="Status"
-          options={optionsOf(ORDER_STATUSES)}
-          value={filters.status}
-          onChange={(status) => setFilters({ status })}
-        />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
-        <SearchFilter
-          label="Buyer’s e-mail, order or slice key"
-          value={filters.q}
-          onChange={(q) => setFilters({ q }, { replace: true })}
-        />
+        <Select label="Status" options={optionsOf(ORDER_STATUSES)} {...propsOf('status')} />
+        <AccountFilter {...propsOf('account_id')} />
+        <SearchFilter label="Buyer’s e-mail, order or slice key" {...propsOf('q')} />
       </Filters>
       <RecordList
         query={query}

@@ -18,7 +18,7 @@ type Decision = { verb: 'verify' | 'reject'; setup: PayoutSetup }
 
 /** The bank accounts that sellers have submitted, with the decisions about them. */
 export function PayoutSetups() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ state: '', page: '' })
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({ state: '', page: '' })
   const [decision, setDecision] = useState<Decision>()
   const isAllowed = useMay()('verifyPayoutSetup')
   const query = useList<PayoutSetup>('payout-setups', filters)
@@ -26,12 +26,7 @@ export function PayoutSetups() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="State"
-          options={optionsOf(STATES)}
-          value={filters.state}
-          onChange={(state) => setFilters({ state })}
-        />
+        <Select label="State" options={optionsOf(STATES)} {...propsOf('state')} />
       </Filters>
       <RecordList
         query={query}

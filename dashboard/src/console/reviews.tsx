@@ -15,7 +15,7 @@ import { SELLER } from './seller-link.tsx'
 import { optionsOf } from './statuses.tsx'
 
 export default function ReviewsPage() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     stars: '',
     account_id: '',
     order_id: '',
@@ -31,18 +31,10 @@ export default function ReviewsPage() {
         <Select
           label="Stars"
           options={optionsOf(['1', '2', '3', '4', '5'])}
-          value={filters.stars}
-          onChange={(stars) => setFilters({ stars })}
+          {...propsOf('stars')}
         />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
-        <NumberFilter
-          label="Order’s number"
-          value={filters.order_id}
-          onChange={(order_id) => setFilters({ order_id }, { replace: true })}
-        />
+        <AccountFilter {...propsOf('account_id')} />
+        <NumberFilter label="Order’s number" {...propsOf('order_id')} />
       </Filters>
       <RecordList
         query={query}

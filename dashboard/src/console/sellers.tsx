@@ -69,16 +69,12 @@ const COLUMNS: Column<Account>[] = [
 ]
 
 function SellerList() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ q: '', page: '' })
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({ q: '', page: '' })
   const query = useList<Account>('accounts', filters)
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <SearchFilter
-          label="Shop, e-mail or number"
-          value={filters.q}
-          onChange={(q) => setFilters({ q }, { replace: true })}
-        />
+        <SearchFilter label="Shop, e-mail or number" {...propsOf('q')} />
       </Filters>
       <RecordList
         query={query}

@@ -59,7 +59,7 @@ export default function AddListing() {
               label="Name, number or set: charizard 4"
               maxLength={100}
               value={q}
-              onChange={(q) => setFilters({ q, item: '' }, { replace: true })}
+              onChange={(q, options) => setFilters({ q, item: '' }, options)}
             />
           </search>
           <p role="status" className={isCut ? 'help' : 'visually-hidden'}>

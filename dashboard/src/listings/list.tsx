@@ -31,7 +31,7 @@ const LISTS = ['listings']
 
 /** The seller's listings: find them, change them in place, and change many at once. */
 export function ListingsList() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     q: '',
     status: '',
     page: '1',
@@ -178,19 +178,8 @@ export function ListingsList() {
       />
       <HiddenShopNotice />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <SearchFilter
-          label="Card, product or reference"
-          maxLength={100}
-          value={q}
-          onChange={(q) => setFilters({ q }, { replace: true })}
-        />
-        <Select
-          label="Status"
-          isLabelHidden
-          options={STATUSES}
-          value={status}
-          onChange={(status) => setFilters({ status })}
-        />
+        <SearchFilter label="Card, product or reference" maxLength={100} {...propsOf('q')} />
+        <Select label="Status" isLabelHidden options={STATUSES} {...propsOf('status')} />
       </Filters>
       {/* An edit goes on if the list becomes empty or has fewer pages: it is not a part of the list’s page. */}
       <BulkBar

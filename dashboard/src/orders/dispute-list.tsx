@@ -17,7 +17,7 @@ const STATE_OPTIONS = [
 
 /** The disputes about the shop's orders. Each is answered on the page of its order. */
 export function DisputeList() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ state: '', page: '' })
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({ state: '', page: '' })
   const query = useQuery({
     queryKey: ['orders', 'disputes', filters],
     queryFn: () => listDisputes(filters),
@@ -26,12 +26,7 @@ export function DisputeList() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="State"
-          options={STATE_OPTIONS}
-          value={filters.state}
-          onChange={(state) => setFilters({ state })}
-        />
+        <Select label="State" options={STATE_OPTIONS} {...propsOf('state')} />
       </Filters>
       <LoadedPage query={query} noun="disputes">
         {({ data }) =>

@@ -86,7 +86,7 @@ const COLUMNS: Column<SliceLine>[] = [
 ]
 
 export function OrderList() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     status: '',
     from: '',
     to: '',
@@ -103,19 +103,9 @@ export function OrderList() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="Status"
-          options={STATUS_OPTIONS}
-          value={filters.status}
-          onChange={(status) => setFilters({ status })}
-        />
-        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
-        <SearchFilter
-          label="Buyer’s name"
-          maxLength={200}
-          value={filters.buyer}
-          onChange={(buyer) => setFilters({ buyer }, { replace: true })}
-        />
+        <Select label="Status" options={STATUS_OPTIONS} {...propsOf('status')} />
+        <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
+        <SearchFilter label="Buyer’s name" maxLength={200} {...propsOf('buyer')} />
       </Filters>
       <HiddenStatus>
         {query.data && `${plural(query.data.data.length, 'order')} on this page`}

@@ -70,7 +70,7 @@ function orderIds(lines: PayoutRecord['lines']): (string | number)[] {
 }
 
 export function PayoutsTab() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({ state: '', page: '1' })
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({ state: '', page: '1' })
   const query = useQuery({
     queryKey: ['payouts', filters],
     queryFn: () => listPayouts(filters),
@@ -83,8 +83,7 @@ export function PayoutsTab() {
         <Select
           label="State"
           isLabelHidden
-          value={filters.state}
-          onChange={(state) => setFilters({ state })}
+          {...propsOf('state')}
           options={[
             { value: '', label: 'All states' },
             ...Object.entries(PAYOUT_STATES).map(([value, { label }]) => ({ value, label })),

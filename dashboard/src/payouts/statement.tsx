@@ -12,7 +12,7 @@ import { readStatement, type StatementRecord, statementFile } from './api.ts'
 
 export function StatementTab() {
   const me = useMe()
-  const { filters, setFilters } = useFilters({ month: thisMonth() })
+  const { filters, propsOf } = useFilters({ month: thisMonth() })
   const { month } = filters
   const query = useQuery({
     queryKey: ['payouts', 'statement', month],
@@ -23,8 +23,7 @@ export function StatementTab() {
       <div className="filters">
         <Select
           label="Month"
-          value={month}
-          onChange={(value) => setFilters({ month: value })}
+          {...propsOf('month')}
           options={monthsFrom(me.data?.account.created_at, month).map((value) => ({
             value,
             label: nameOf(value),

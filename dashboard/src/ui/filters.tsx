@@ -8,6 +8,12 @@ const TYPING_MS = 300
 /** Notifies the search texts, also those that have not taken effect yet, that the filters are cleared. */
 const clearing = new EventTarget()
 
+/** The control of a filter. `replace` changes the address without a step for Back, for text that is being typed. */
+export type FilterProps = {
+  value: string
+  onChange: (value: string, options?: { replace: boolean }) => void
+}
+
 /** Parameters that say which part of a list is shown. A position belongs to its filters. */
 const POSITIONS = ['page', 'after', 'before']
 
@@ -23,7 +29,6 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
     Object.entries(defaults).map(([name, value]) => [name, search.get(name) ?? value]),
   ) as { [name in keyof T]: string }
 
-  /** `replace` changes the address without a step for Back, for text that is being typed. */
   const setFilters = (changes: Partial<Record<keyof T, string>>, { replace = false } = {}) =>
     setSearch(
       (current) => {
@@ -38,6 +43,12 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
       { replace },
     )
 
+  const propsOf = (name: keyof T): FilterProps => ({
+    value: filters[name],
+    onChange: (value, options) =>
+      setFilters({ [name]: value } as Partial<Record<keyof T, string>>, options),
+  })
+
   const isFiltered = Object.entries(defaults).some(
     ([name, value]) => !POSITIONS.includes(name) && filters[name] !== value,
   )
@@ -45,7 +56,7 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
     clearing.dispatchEvent(new Event('clear'))
     setFilters(Object.fromEntries(Object.keys(defaults).map((name) => [name, ''])) as T)
   }
-  return { filters, setFilters, isFiltered, clearFilters }
+  return { filters, setFilters, propsOf, isFiltered, clearFilters }
 }
 
 /**
@@ -92,10 +103,8 @@ export function SearchFilter({
   onChange,
   isNumber,
   maxLength = 254,
-}: {
+}: FilterProps & {
   label: string
-  value: string
-  onChange: (value: string) => void
   /** Takes digits alone. */
   isNumber?: boolean
   /** As in the API. The default is that of the operator API. */
@@ -133,7 +142,7 @@ export function SearchFilter({
           const typed = isNumber ? target.value.replace(/\D/g, '') : target.value
           setText(typed)
           clearTimeout(timer.current)
-          timer.current = window.setTimeout(onChange, TYPING_MS, typed)
+          timer.current = window.setTimeout(onChange, TYPING_MS, typed, { replace: true })
         }}
       />
     </label>
@@ -141,40 +150,18 @@ export function SearchFilter({
 }
 
 /** The first and the last day of a period; each may be missing. */
-export function PeriodFilter({
-  from,
-  to,
-  onChange,
-}: {
-  from: string
-  to: string
-  onChange: (change: { from: string } | { to: string }, options: { replace: boolean }) => void
-}) {
-  return (
-    <>
-      <DateFilter
-        label="From"
-        value={from}
-        onChange={(from, options) => onChange({ from }, options)}
-      />
-      <DateFilter label="To" value={to} onChange={(to, options) => onChange({ to }, options)} />
-    </>
-  )
-}
+export const PeriodFilter = ({ from, to }: { from: FilterProps; to: FilterProps }) => (
+  <>
+    <DateFilter label="From" {...from} />
+    <DateFilter label="To" {...to} />
+  </>
+)
 
 /**
  * A calendar date as `2026-03-01`, or nothing. It takes effect as soon as it is complete: with `replace` if it has
  * changed before while the field had the focus, so that typing a date is one step for Back.
  */
-function DateFilter({
-  label,
-  value,
-  onChange,
-}: {
-  label: string
-  value: string
-  onChange: (value: string, options: { replace: boolean }) => void
-}) {
+function DateFilter({ label, value, onChange }: FilterProps & { label: string }) {
   const id = useId()
   const input = useRef<HTMLInputElement>(null)
   const hasChanged = useRef(false)

@@ -21,7 +21,7 @@ export const StatusBadge = ({ status }: { status: DeliveryRecord['status'] }) =>
 )
 
 export function DeliveriesTab() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     endpoint_id: '',
     status: '',
     event: '',
@@ -40,8 +40,7 @@ export function DeliveriesTab() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Endpoint"
-          value={id}
-          onChange={(value) => setFilters({ endpoint_id: value })}
+          {...propsOf('endpoint_id')}
           options={[
             { value: '', label: 'All endpoints' },
             ...endpoints.map(({ id, url }) => ({ value: String(id), label: url })),
@@ -50,8 +49,7 @@ export function DeliveriesTab() {
         />
         <Select
           label="Status"
-          value={filters.status}
-          onChange={(value) => setFilters({ status: value })}
+          {...propsOf('status')}
           options={[
             { value: '', label: 'All' },
             ...Object.entries(STATUSES).map(([value, { label }]) => ({ value, label })),
@@ -59,14 +57,13 @@ export function DeliveriesTab() {
         />
         <Select
           label="Event"
-          value={filters.event}
-          onChange={(value) => setFilters({ event: value })}
+          {...propsOf('event')}
           options={[
             { value: '', label: 'All' },
             ...WEBHOOK_EVENTS.map((value) => ({ value, label: value })),
           ]}
         />
-        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
+        <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
       </Filters>
       <LoadedPage query={deliveries} noun="deliveries">
         {({ data }) =>

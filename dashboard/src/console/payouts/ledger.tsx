@@ -13,7 +13,7 @@ import { optionsOf } from '../statuses.tsx'
 
 /** Every movement of money, as the ledger has it. */
 export function Ledger() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     kind: '',
     account_id: '',
     slice_key: '',
@@ -25,22 +25,10 @@ export function Ledger() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="Kind"
-          options={optionsOf(POSTING_KINDS)}
-          value={filters.kind}
-          onChange={(kind) => setFilters({ kind })}
-        />
-        <PeriodFilter from={filters.from} to={filters.to} onChange={setFilters} />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
-        <SearchFilter
-          label="Slice key"
-          value={filters.slice_key}
-          onChange={(slice_key) => setFilters({ slice_key }, { replace: true })}
-        />
+        <Select label="Kind" options={optionsOf(POSTING_KINDS)} {...propsOf('kind')} />
+        <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
+        <AccountFilter {...propsOf('account_id')} />
+        <SearchFilter label="Slice key" {...propsOf('slice_key')} />
       </Filters>
       <RecordList
         query={query}

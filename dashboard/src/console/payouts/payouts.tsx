@@ -51,7 +51,7 @@ type Asked = { operation: Action['operation']; payout: Payout }
 
 /** The payouts to all sellers, and what the bank has done with them. */
 export function Payouts() {
-  const { filters, setFilters, isFiltered, clearFilters } = useFilters({
+  const { filters, propsOf, isFiltered, clearFilters } = useFilters({
     state: '',
     account_id: '',
     reference: '',
@@ -64,21 +64,9 @@ export function Payouts() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select
-          label="State"
-          options={optionsOf(STATES)}
-          value={filters.state}
-          onChange={(state) => setFilters({ state })}
-        />
-        <AccountFilter
-          value={filters.account_id}
-          onChange={(account_id) => setFilters({ account_id }, { replace: true })}
-        />
-        <SearchFilter
-          label="Reference"
-          value={filters.reference}
-          onChange={(reference) => setFilters({ reference }, { replace: true })}
-        />
+        <Select label="State" options={optionsOf(STATES)} {...propsOf('state')} />
+        <AccountFilter {...propsOf('account_id')} />
+        <SearchFilter label="Reference" {...propsOf('reference')} />
       </Filters>
       <RecordList
         query={query}
