@@ -4,7 +4,7 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { RadioGroup, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Secret, useSecret } from '../ui/secret.tsx'
+import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -56,9 +56,7 @@ export default function StaffPage() {
       </Loaded>
       {isAdding && <AddDialog onAdded={setToken} onClose={() => setIsAdding(false)} />}
       {token !== undefined && (
-        <Dialog title="The token" isModalStrict onClose={() => setToken(undefined)}>
-          <Secret secret={token} onDone={() => setToken(undefined)} />
-        </Dialog>
+        <SecretDialog title="The token" secret={token} onClose={() => setToken(undefined)} />
       )}
       {revoked && (
         <ConfirmDialog

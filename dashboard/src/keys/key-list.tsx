@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import { Badge } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
-import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
+import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Secret, useSecret } from '../ui/secret.tsx'
+import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -79,15 +79,13 @@ export function KeyList() {
         </ConfirmDialog>
       )}
       {rotated && (
-        <Dialog
+        <SecretDialog
           title={`The new secret of ${nameOf(rotated.data)}`}
-          isModalStrict
+          secret={rotated.key}
           onClose={() => setRotated(undefined)}
         >
-          <Secret secret={rotated.key} onDone={() => setRotated(undefined)}>
-            The former secret works until <DateTime at={rotated.data.grace_ends_at} />.
-          </Secret>
-        </Dialog>
+          The former secret works until <DateTime at={rotated.data.grace_ends_at} />.
+        </SecretDialog>
       )}
     </>
   )

@@ -1,9 +1,8 @@
 import { Route, Switch, useLocation } from 'wouter'
 import { useMe } from '../shell/me.ts'
 import { ButtonLink } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Secret, useSecret } from '../ui/secret.tsx'
+import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { createKey } from './api.ts'
 import { KeyList } from './key-list.tsx'
@@ -53,9 +52,11 @@ export default function KeysPage() {
         />
       </Route>
       {secret !== undefined && (
-        <Dialog title="The key is created" isModalStrict onClose={() => setSecret(undefined)}>
-          <Secret secret={secret} onDone={() => setSecret(undefined)} />
-        </Dialog>
+        <SecretDialog
+          title="The key is created"
+          secret={secret}
+          onClose={() => setSecret(undefined)}
+        />
       )}
     </>
   )

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy-button.tsx'
+import { Dialog } from './dialog.tsx'
 import { notify } from './toast.tsx'
 
 const LOST =
@@ -23,17 +24,19 @@ export function useSecret<T>() {
   return [secret, show] as const
 }
 
-/** The secret of a key, an endpoint or a token, which is shown once. */
-export const Secret = ({
+/** Shows the secret of a key, an endpoint or a token once. */
+export const SecretDialog = ({
+  title,
   secret,
-  onDone,
+  onClose,
   children,
 }: {
+  title: string
   secret: string
-  onDone: () => void
+  onClose: () => void
   children?: ReactNode
 }) => (
-  <>
+  <Dialog title={title} isModalStrict onClose={onClose}>
     <div className="prose">
       <p>
         Copy the secret now and keep it safe: it is <strong>shown only once</strong>.
@@ -45,9 +48,9 @@ export const Secret = ({
     </div>
     {children && <p className="help">{children}</p>}
     <div className="form-actions">
-      <Button look="primary" onPress={onDone}>
+      <Button look="primary" onPress={onClose}>
         Done
       </Button>
     </div>
-  </>
+  </Dialog>
 )

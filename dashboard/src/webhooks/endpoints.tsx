@@ -10,7 +10,7 @@ import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
-import { Secret, useSecret } from '../ui/secret.tsx'
+import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
@@ -74,11 +74,13 @@ export function EndpointsTab() {
             <AddDialog endpoints={rows} onClose={() => setIsAdding(false)} onAdded={setSecret} />
           )}
           {secret && (
-            <Dialog title="Signing secret" isModalStrict onClose={() => setSecret(undefined)}>
-              <Secret secret={secret} onDone={() => setSecret(undefined)}>
-                Your software checks with it that a request comes from here.
-              </Secret>
-            </Dialog>
+            <SecretDialog
+              title="Signing secret"
+              secret={secret}
+              onClose={() => setSecret(undefined)}
+            >
+              Your software checks with it that a request comes from here.
+            </SecretDialog>
           )}
           {asked?.about === 'test' && <TestDialog endpoint={asked.endpoint} onClose={close} />}
           {asked?.about === 'resend' && <ResendDialog endpoint={asked.endpoint} onClose={close} />}

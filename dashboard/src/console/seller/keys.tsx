@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import { NewKeyDialog } from '../../keys/new-key.tsx'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog, Dialog } from '../../ui/dialog.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { Menu } from '../../ui/menu.tsx'
-import { Secret, useSecret } from '../../ui/secret.tsx'
+import { SecretDialog, useSecret } from '../../ui/secret.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
@@ -95,9 +95,11 @@ export function Keys({ accountId }: { accountId: number }) {
         </ConfirmDialog>
       )}
       {secret !== undefined && (
-        <Dialog title="The key’s secret" isModalStrict onClose={() => setSecret(undefined)}>
-          <Secret secret={secret} onDone={() => setSecret(undefined)} />
-        </Dialog>
+        <SecretDialog
+          title="The key’s secret"
+          secret={secret}
+          onClose={() => setSecret(undefined)}
+        />
       )}
     </Section>
   )
