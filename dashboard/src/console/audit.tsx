@@ -1,12 +1,12 @@
 import { Select } from '../ui/fields.tsx'
 import { Filters, PeriodFilter, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type AuditEntry, useList } from './api.ts'
 import { timesOf } from './days.ts'
 import { RecordList } from './record-list.tsx'
-import { optionsOf } from './statuses.tsx'
 
 const ROLES = ['root', 'admin', 'support', 'finance', 'catalog', 'seller', 'anonymous']
 
@@ -25,7 +25,7 @@ export default function AuditPage() {
     <>
       <PageHeader title="Audit log" />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="Role" options={optionsOf(ROLES)} {...propsOf('role')} />
+        <Select label="Role" options={filterOptions(ROLES)} {...propsOf('role')} />
         <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
         <SearchFilter label="Record, as order:501" {...propsOf('record')} />
         <SearchFilter label="Actor, as staff:3" {...propsOf('actor')} />

@@ -1,13 +1,13 @@
 import { DELIVERY_STATUSES } from '../../../server/enums.ts'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
 import { LoadedPage } from '../ui/table.tsx'
 import { type Delivery, useList } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
 import { AccountFilter, NumberFilter } from './filters.tsx'
-import { optionsOf } from './statuses.tsx'
 
 export default function DeliveriesPage() {
   const { filters, propsOf, isFiltered, clearFilters } = useFilters({
@@ -21,7 +21,7 @@ export default function DeliveriesPage() {
     <>
       <PageHeader title="Deliveries" />
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="Status" options={optionsOf(DELIVERY_STATUSES)} {...propsOf('status')} />
+        <Select label="Status" options={filterOptions(DELIVERY_STATUSES)} {...propsOf('status')} />
         <AccountFilter {...propsOf('account_id')} />
         <NumberFilter label="Endpoint’s number" {...propsOf('endpoint_id')} />
       </Filters>

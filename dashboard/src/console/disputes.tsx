@@ -2,13 +2,14 @@ import { Link } from 'wouter'
 import { DISPUTE_STATES } from '../../../server/enums.ts'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import type { Column } from '../ui/table.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type Dispute, useList } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
-import { optionsOf, StatusBadge } from './statuses.tsx'
+import { StatusBadge } from './statuses.tsx'
 
 /** The disputes of all sellers. They are resolved on the page of their slice. */
 export function Disputes() {
@@ -21,7 +22,7 @@ export function Disputes() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="State" options={optionsOf(DISPUTE_STATES)} {...propsOf('state')} />
+        <Select label="State" options={filterOptions(DISPUTE_STATES)} {...propsOf('state')} />
         <AccountFilter {...propsOf('account_id')} />
       </Filters>
       <RecordList

@@ -3,6 +3,7 @@ import { LISTING_STATUSES } from '../../../server/enums.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -12,7 +13,7 @@ import { AccountFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
-import { optionsOf, ReasonedStatus } from './statuses.tsx'
+import { ReasonedStatus } from './statuses.tsx'
 
 export default function ListingsPage() {
   const { filters, propsOf, isFiltered, clearFilters } = useFilters({
@@ -31,7 +32,7 @@ export default function ListingsPage() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Status"
-          options={optionsOf([...LISTING_STATUSES, 'removed'])}
+          options={filterOptions([...LISTING_STATUSES, 'removed'])}
           {...propsOf('status')}
         />
         <AccountFilter {...propsOf('account_id')} />

@@ -12,6 +12,7 @@ import { Form } from '../ui/form.tsx'
 import { formatMoney } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { readNumber } from '../ui/numbers.ts'
+import { optionsOf } from '../ui/options.ts'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
@@ -34,7 +35,6 @@ type Definition = {
 }
 
 const textOf = (data: FormData, name: string) => String(data.get(name) ?? '').trim()
-const optionsOf = (values: readonly string[]) => values.map((value) => ({ value, label: value }))
 
 const REFUND_PARTS = {
   seller: 'The seller’s payout',

@@ -2,6 +2,7 @@ import { Link, Route, Switch } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
@@ -12,7 +13,7 @@ import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
 import { SlicePage } from './slice.tsx'
-import { optionsOf, StatusBadge } from './statuses.tsx'
+import { StatusBadge } from './statuses.tsx'
 
 export default function OrdersPage() {
   return (
@@ -98,7 +99,7 @@ function OrderList() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="Status" options={optionsOf(ORDER_STATUSES)} {...propsOf('status')} />
+        <Select label="Status" options={filterOptions(ORDER_STATUSES)} {...propsOf('status')} />
         <AccountFilter {...propsOf('account_id')} />
         <SearchFilter label="Buyer’s e-mail, order or slice key" {...propsOf('q')} />
       </Filters>

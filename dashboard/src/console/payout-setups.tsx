@@ -3,6 +3,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
@@ -10,7 +11,7 @@ import { type PayoutSetup, send, useList, useMay } from './api.ts'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
-import { optionsOf, ReasonedStatus } from './statuses.tsx'
+import { ReasonedStatus } from './statuses.tsx'
 
 const STATES: PayoutSetup['state'][] = ['submitted', 'verified', 'rejected']
 
@@ -26,7 +27,7 @@ export function PayoutSetups() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="State" options={optionsOf(STATES)} {...propsOf('state')} />
+        <Select label="State" options={filterOptions(STATES)} {...propsOf('state')} />
       </Filters>
       <RecordList
         query={query}

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
+import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -12,7 +13,6 @@ import { AccountFilter, NumberFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
-import { optionsOf } from './statuses.tsx'
 
 export default function ReviewsPage() {
   const { filters, propsOf, isFiltered, clearFilters } = useFilters({
@@ -30,7 +30,7 @@ export default function ReviewsPage() {
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select
           label="Stars"
-          options={optionsOf(['1', '2', '3', '4', '5'])}
+          options={filterOptions(['1', '2', '3', '4', '5'])}
           {...propsOf('stars')}
         />
         <AccountFilter {...propsOf('account_id')} />

@@ -61,9 +61,3 @@ export const ReasonedStatus = ({ status, reason }: { status: Status; reason: str
     {reason && <p className="help">{reason}</p>}
   </div>
 )
-
-/** The options of a filter: all, or one of the API's values. */
-export const optionsOf = (values: readonly string[]) => [
-  { value: '', label: 'All' },
-  ...values.map((value) => ({ value, label: value })),
-]

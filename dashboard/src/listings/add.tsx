@@ -16,6 +16,7 @@ import { SearchFilter, useFilters } from '../ui/filters.tsx'
 import { Form } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
 import { readCount, readNumber } from '../ui/numbers.ts'
+import { optionsOf } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -106,9 +107,6 @@ const foundOf = (shown: number, total: number | undefined) =>
     ? `The first ${shown} of ${formatNumber(total)} items. Add a number or a set to find others.`
     : `${plural(total, 'item')} found`)
 
-const options = (values: readonly string[]) =>
-  values.map((value) => ({ value, label: value.replaceAll('_', ' ') }))
-
 function NewListing({
   item,
   details,
@@ -187,16 +185,16 @@ function NewListing({
                 <Select
                   label="Grading company"
                   name="grading_company"
-                  options={options(GRADING_COMPANIES)}
+                  options={optionsOf(GRADING_COMPANIES)}
                 />
-                <Select label="Grade" name="grading_grade" options={options(GRADES)} />
+                <Select label="Grade" name="grading_grade" options={optionsOf(GRADES)} />
               </>
             )}
             <Select
               label="Printing"
               name="printing"
               defaultValue="standard"
-              options={options(PRINTINGS)}
+              options={PRINTINGS.map((value) => ({ value, label: value.replaceAll('_', ' ') }))}
             />
           </>
         )}
@@ -204,7 +202,7 @@ function NewListing({
           label="Language"
           name="language"
           defaultValue={item.language ?? 'EN'}
-          options={options(LANGUAGES)}
+          options={optionsOf(LANGUAGES)}
         />
         <MoneyField label="Price" name="price" isRequired />
         <CountField

@@ -4,6 +4,7 @@ import { Badge, type Tone } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, PeriodFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
+import { filterOptions } from '../ui/options.ts'
 import { Empty } from '../ui/states.tsx'
 import { LoadedPage, Table } from '../ui/table.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
@@ -55,14 +56,7 @@ export function DeliveriesTab() {
             ...Object.entries(STATUSES).map(([value, { label }]) => ({ value, label })),
           ]}
         />
-        <Select
-          label="Event"
-          {...propsOf('event')}
-          options={[
-            { value: '', label: 'All' },
-            ...WEBHOOK_EVENTS.map((value) => ({ value, label: value })),
-          ]}
-        />
+        <Select label="Event" {...propsOf('event')} options={filterOptions(WEBHOOK_EVENTS)} />
         <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
       </Filters>
       <LoadedPage query={deliveries} noun="deliveries">

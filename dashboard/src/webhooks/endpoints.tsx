@@ -10,6 +10,7 @@ import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { optionsOf } from '../ui/options.ts'
 import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -306,7 +307,7 @@ function TestDialog({ endpoint, onClose }: { endpoint: EndpointRecord; onClose: 
           label="Event"
           name="event"
           defaultValue={endpoint.events[0]}
-          options={WEBHOOK_EVENTS.map((event) => ({ value: event, label: event }))}
+          options={optionsOf(WEBHOOK_EVENTS)}
           help="It is signed and logged like a real event, and about the order 0, which doesn’t exist."
         />
       </Form>

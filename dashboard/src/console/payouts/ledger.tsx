@@ -2,6 +2,7 @@ import { Link } from 'wouter'
 import { POSTING_KINDS } from '../../../../server/enums.ts'
 import { Select } from '../../ui/fields.tsx'
 import { Filters, PeriodFilter, SearchFilter, useFilters } from '../../ui/filters.tsx'
+import { filterOptions } from '../../ui/options.ts'
 import type { Column } from '../../ui/table.tsx'
 import { DateTime, Missing, Money } from '../../ui/values.tsx'
 import { type LedgerEntry, useList } from '../api.ts'
@@ -9,7 +10,6 @@ import { timesOf } from '../days.ts'
 import { AccountFilter } from '../filters.tsx'
 import { RecordList } from '../record-list.tsx'
 import { LedgerAccount } from '../seller-link.tsx'
-import { optionsOf } from '../statuses.tsx'
 
 /** Every movement of money, as the ledger has it. */
 export function Ledger() {
@@ -25,7 +25,7 @@ export function Ledger() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="Kind" options={optionsOf(POSTING_KINDS)} {...propsOf('kind')} />
+        <Select label="Kind" options={filterOptions(POSTING_KINDS)} {...propsOf('kind')} />
         <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
         <AccountFilter {...propsOf('account_id')} />
         <SearchFilter label="Slice key" {...propsOf('slice_key')} />

@@ -5,6 +5,7 @@ import { Select } from '../../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
 import { formatMoney } from '../../ui/format.ts'
 import { Menu } from '../../ui/menu.tsx'
+import { filterOptions } from '../../ui/options.ts'
 import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime, Money } from '../../ui/values.tsx'
@@ -13,7 +14,7 @@ import { AccountFilter } from '../filters.tsx'
 import { ReasonDialog } from '../reason-dialog.tsx'
 import { RecordList } from '../record-list.tsx'
 import { SELLER, SellerName } from '../seller-link.tsx'
-import { optionsOf, ReasonedStatus } from '../statuses.tsx'
+import { ReasonedStatus } from '../statuses.tsx'
 
 const STATES: Payout['state'][] = ['due', 'held', 'sent', 'paid', 'failed']
 
@@ -64,7 +65,7 @@ export function Payouts() {
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
-        <Select label="State" options={optionsOf(STATES)} {...propsOf('state')} />
+        <Select label="State" options={filterOptions(STATES)} {...propsOf('state')} />
         <AccountFilter {...propsOf('account_id')} />
         <SearchFilter label="Reference" {...propsOf('reference')} />
       </Filters>
