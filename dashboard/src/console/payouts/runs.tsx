@@ -1,6 +1,6 @@
-import { useRef, useState } from 'react'
+import { useState } from 'react'
 import type { Data } from '../../api.ts'
-import { getFile, randomName } from '../../client.ts'
+import { getFile } from '../../client.ts'
 import { saveFile } from '../../save-file.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
@@ -41,29 +41,25 @@ export function PayoutRuns() {
   )
 }
 
-function RunDialog({ onClose }: { onClose: () => void }) {
-  // A repeated attempt after a lost connection gets the run of the first.
-  const key = useRef(randomName())
-  return (
-    <ConfirmDialog
-      title="Run payouts"
-      confirm="Run payouts"
-      isDangerous={false}
-      onConfirm={async () => {
-        const { data } = await send<Data<PastRun>>('payout-runs', undefined, key.current)
-        notify(
-          `Run ${data.id} took ${plural(data.count, 'payout')}: ${formatMoney(data.total)} in all.`,
-        )
-      }}
-      onClose={onClose}
-    >
-      <p>
-        Every payout that is due and not held is marked as sent, up to 5,000 of them. Download the
-        file of the run, give it to the bank, and record the result of each payout.
-      </p>
-    </ConfirmDialog>
-  )
-}
+const RunDialog = ({ onClose }: { onClose: () => void }) => (
+  <ConfirmDialog
+    title="Run payouts"
+    confirm="Run payouts"
+    isDangerous={false}
+    onConfirm={async (idempotencyKey) => {
+      const { data } = await send<Data<PastRun>>('payout-runs', undefined, idempotencyKey)
+      notify(
+        `Run ${data.id} took ${plural(data.count, 'payout')}: ${formatMoney(data.total)} in all.`,
+      )
+    }}
+    onClose={onClose}
+  >
+    <p>
+      Every payout that is due and not held is marked as sent, up to 5,000 of them. Download the
+      file of the run, give it to the bank, and record the result of each payout.
+    </p>
+  </ConfirmDialog>
+)
 
 const COLUMNS: Column<PastRun>[] = [
   { key: 'run', header: 'Run', isRowHeader: true, cell: ({ id }) => `Run ${id}` },
