@@ -90,5 +90,5 @@ export const ExternalLink = ({ href, children }: { href: string; children: React
   </a>
 )
 
-/** For a session that has ended while there is unsaved input. */
+/** Leads to the sign-in page in another tab: a session that has ended may leave unsaved input on this one. */
 export const SignInLink = () => <ExternalLink href={`${SERVICE}signin`}>Sign in</ExternalLink>

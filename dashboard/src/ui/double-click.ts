@@ -6,7 +6,7 @@ const DOUBLE_CLICK_MS = 500
 let pressedAt = 0
 
 /**
- * For a button that removes its row without a question. Ignores the second press of a double click: the next row may have
+ * Ignores the second press of a double click on a button that removes its row without a question: the next row may have
  * moved under the pointer.
  */
 export const unlessDoubleClick =
