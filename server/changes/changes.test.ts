@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { FEED, startCursor } from '../test/fixtures/changes.ts'
 import { advance, cardItem, hold, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, openShop, sellEach, sendCart, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
-import { pruneChanges } from './changes.ts'
+import { haveChanges, type Position, pruneChanges } from './changes.ts'
 
 type Seller = Awaited<ReturnType<TestApp['seller']>>
 type Change = { kind: string; id: number; change: string; record: { id: number } | null }
@@ -480,4 +482,34 @@ it('a follower ends in the state of the database while eight writers on two serv
   ).catch(() => expect(object(copy)).toEqual(object(expected)))
   isFollowing = false
   await following
+})
+
+it('with few shops, neither a waiting request nor a deletion of old changes searches the changes of other shops', async () => {
+  const own = await startTestApp({ settings: NO_LIMITS })
+  const { db } = own.ctx
+  const sellers = await Promise.all([own.seller(), own.seller(), own.seller()])
+  for (const seller of sellers) await startCursor(seller)
+  const accounts = sellers.map(({ accountId }) => accountId)
+  const insert = (age: string, shops: number[], count: number) => db`
+    insert into changes (account_id, kind, record_id, change, created_at)
+    select (${shops}::bigint[])[1 + n % ${shops.length}], 'order', n, 'updated', clock_timestamp() - ${age}::interval
+    from generate_series(1, ${count}::int) n
+  `
+  const [quiet, ...active] = accounts
+  await insert('50 days', [quiet!], 1)
+  const OLD = 10_000
+  await insert('40 days', active, OLD)
+  await insert('1 day', active, OLD)
+  await db`analyze changes`
+  const { pos } = (
+    await db<{ pos: Position }[]>`
+    select json_build_object('xid', max(xid)::text, 'id', max(id)) as pos from changes
+  `
+  )[0]!
+  await inTransaction(own.ctx, async (tx) => {
+    const asked = accounts.map((accountId) => ({ accountId, position: pos }))
+    expect(await rowsRead(tx.db, 'changes', () => haveChanges(tx, asked))).toBeLessThan(10)
+    expect(await rowsRead(tx.db, 'changes', () => pruneChanges(tx))).toBeLessThan(10 * OLD)
+  })
+  expect(await db`select from changes`).toHaveLength(OLD + accounts.length)
 })
