@@ -1,11 +1,16 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { routes } from '../../routes.ts'
 import { startTestApp, type TestApp } from '../app.ts'
 import { samplesOf } from '../metrics.ts'
+import { newDirectory } from '../new-directory.ts'
 
 type Rule = { alert: string; expr: string; annotations: { summary: string } }
 type Panel = {
@@ -16,7 +21,8 @@ type Panel = {
 }
 type Target = { expr: string; datasource: { uid: string } }
 
-const read = (file: string) => readFile(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8')
+const DEPLOY = new URL('../../../deploy/', import.meta.url)
+const read = (file: string) => readFile(new URL(file, DEPLOY), 'utf8')
 
 let app: TestApp
 let page: string
@@ -36,6 +42,46 @@ beforeAll(async () => {
   const targets = dashboard.panels.flatMap(({ targets = [] }) => targets)
   expressions = [...rules, ...targets].map(({ expr }) => expr)
 })
+
+const promtool = spawnSync('promtool', ['--version']).error === undefined
+if (!promtool) console.warn('SKIPPED: evaluating the alert rules needs promtool of Prometheus.')
+
+/** The sum of an expression's series at a minute; undefined if it has none. */
+type Evaluation = { minute: number; expr: string; sum: number | undefined }
+
+/** Evaluates expressions and the alert rules on counters, which count an event at each of the given minutes. */
+async function evaluate(counters: Record<string, number[]>, evaluations: Evaluation[]) {
+  const minutes = Math.max(...evaluations.map(({ minute }) => minute))
+  const valueAt = (events: number[], minute: number) => events.filter((at) => at <= minute).length
+  const test = {
+    interval: '1m',
+    input_series: Object.entries(counters).map(([series, events]) => ({
+      series,
+      values: Array.from({ length: minutes + 1 }, (_, i) => valueAt(events, i)).join(' '),
+    })),
+    promql_expr_test: evaluations.map(({ minute, expr, sum }) => ({
+      eval_time: `${minute}m`,
+      expr: `sum(${expr})`,
+      exp_samples: sum === undefined ? [] : [{ labels: '{}', value: sum }],
+    })),
+  }
+  const file = path.join(await newDirectory(), 'test.yml')
+  const rule_files = [fileURLToPath(new URL('prometheus/alerts.yml', DEPLOY))]
+  writeFileSync(file, stringify({ rule_files, evaluation_interval: '1m', tests: [test] }))
+  execFileSync('promtool', ['test', 'rules', file], { stdio: 'pipe' })
+}
+
+const FIRING = 'ALERTS{alertname="CardstallMailFailing", alertstate="firing"}'
+const everyHalfHour = (from: number, to: number) =>
+  Array.from({ length: (to - from) / 30 + 1 }, (_, i) => from + i * 30)
+
+const mailAttempts = (attempts: Record<string, number[]>) =>
+  Object.fromEntries(
+    Object.entries(attempts).map(([outcome, minutes]) => [
+      `cardstall_mail_attempts_total{job="cardstall", outcome="${outcome}"}`,
+      minutes,
+    ]),
+  )
 
 /** Labels that Prometheus itself adds. */
 const TARGET_LABELS = ['job', 'instance']
@@ -129,6 +175,34 @@ describe('the alert rules', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
     for (const { annotations } of rules) expect(annotations.summary).toBeTruthy()
   })
+
+  /** The minutes of the attempts at e-mails that are written at these minutes, if all fail: four, and the last one. */
+  const failing = (written: number[]) => ({
+    failed: written.flatMap((minute) => [0, 1, 11, 71].map((later) => minute + later)),
+    given_up: written.map((minute) => minute + 431),
+  })
+
+  it.skipIf(!promtool)(
+    'CardstallMailFailing notices that all of the few e-mails of a small marketplace fail, long before the first one is given up',
+    async () => {
+      const attempts = { sent: everyHalfHour(0, 360), ...failing(everyHalfHour(390, 1440)) }
+      const firing = [390 + 4 * 60, 820, 1440]
+      await evaluate(mailAttempts(attempts), [
+        { minute: 389, expr: FIRING, sum: undefined },
+        ...firing.map((minute) => ({ minute, expr: FIRING, sum: 1 })),
+      ])
+    },
+  )
+
+  it.skipIf(!promtool)(
+    'CardstallMailFailing ignores a recipient whose e-mails fail, while those to others are sent',
+    async () => {
+      const attempts = { sent: everyHalfHour(0, 1440), ...failing([300, 600]) }
+      await evaluate(mailAttempts(attempts), [
+        { minute: 1440, expr: `count_over_time(${FIRING}[1d])`, sum: undefined },
+      ])
+    },
+  )
 })
 
 describe('the dashboard', () => {
