@@ -218,6 +218,23 @@ describe('the dashboard', () => {
       for (const { datasource } of targets) expect(datasource.uid).toBe('${datasource}')
     }
   })
+
+  it.skipIf(!promtool)(
+    'the panel of failed requests shows 0 % until the first one fails, instead of no data',
+    async () => {
+      const { targets } = dashboard.panels.find(({ title }) => title === 'Failed requests')!
+      const expr = targets![0]!.expr
+        .replaceAll('$job', 'cardstall')
+        .replaceAll('$__rate_interval', '5m')
+      const responses = (status: number) =>
+        `cardstall_http_request_duration_seconds_count{job="cardstall", status="${status}"}`
+      const everyMinute = Array.from({ length: 60 }, (_, i) => i)
+      await evaluate({ [responses(200)]: everyMinute }, [{ minute: 59, expr, sum: 0 }])
+      await evaluate({ [responses(200)]: everyMinute, [responses(500)]: everyMinute }, [
+        { minute: 59, expr, sum: 0.5 },
+      ])
+    },
+  )
 })
 
 describe('the proxies', () => {
