@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url'
 import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { MAX_PATH_LENGTH } from '../../http/sign-in/own-path.ts'
 import { routes } from '../../routes.ts'
 import { startTestApp, type TestApp } from '../app.ts'
+import { authorizeUrl, register } from '../fixtures/oauth.ts'
 import { samplesOf } from '../metrics.ts'
 import { newDirectory } from '../new-directory.ts'
 
@@ -335,6 +337,17 @@ describe('the proxies', () => {
       ])
     }
     expect(caddy).not.toMatch(/^\s*log\b/m)
+  })
+
+  it('nginx has room for the headers of the longest redirect to sign in, whose program sent a long state', async () => {
+    const clientId = await register(app)
+    // Signs that are escaped in the address, and again in the redirect.
+    const state = '"'.repeat(Math.floor((MAX_PATH_LENGTH - authorizeUrl(clientId).length) / 3))
+    const response = await app.anyone.get(authorizeUrl(clientId, { state }))
+    expect(response.status).toBe(303)
+    const sent = Object.entries(response.headers).map((header) => `${header.join(': ')}\r\n`)
+    const [, kibibytes] = /^ {4}proxy_buffer_size (\d+)k;/m.exec(nginx) ?? [undefined, 4]
+    expect(sent.join('').length).toBeLessThan(Number(kibibytes) * 1024)
   })
 
   it('nginx passes the Host header on with its port', () => {
