@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type Plugin, rolldown } from 'rolldown'
 import { realTime } from '../time/real-time.ts'
@@ -6,7 +6,10 @@ import { BUILD, type Bundle, FOLDER, inputOf, MAIN, RECORD, ROOT, readBundle } f
 
 /** Bundles the program and its packages. The service runs this file in a process of its own. */
 
-/** Files of earlier bundles stay for a day (ms), because running services may still load some of them. */
+/**
+ * Files stay for a day (ms) after their bundle was replaced, because running services may still load some of them. Their
+ * dates say when that was.
+ */
 const KEPT_MS = 24 * 60 * 60 * 1000
 
 const OWN = { include: /\.ts$/, exclude: /[\\/]node_modules[\\/]/ }
@@ -68,7 +71,12 @@ await Promise.all(
 )
 await replaceFile(RECORD, JSON.stringify({ main, files, inputs } satisfies Bundle))
 
-const needed = new Set([RECORD, ...files, ...(earlier?.files ?? [])])
+// Missing if another process removed them.
+const replacedAt = realTime() / 1000
+for (const name of earlier?.files ?? []) {
+  await utimes(path.join(FOLDER, name), replacedAt, replacedAt).catch(() => {})
+}
+const needed = new Set([RECORD, ...files])
 for (const name of written) {
   if (needed.has(name)) continue
   const file = path.join(FOLDER, name)

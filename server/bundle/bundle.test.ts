@@ -47,15 +47,23 @@ describe('cardstall.js', () => {
     expect(await runUnknown()).toMatch(/^Strange command "sing"/)
   })
 
-  it('keeps the files of the bundle before the last, which a running service may load, and removes old ones', async () => {
+  it('files that a running service may load stay for a day after their bundle was replaced, however old they are', async () => {
     const first = readBundle()
     const old = file('server/dist/old.js')
     writeFileSync(old, '')
-    execSync(`touch -d '2 days ago' server/dist/*.js`, { cwd: root })
+    const age = () => execSync(`touch -d '2 days ago' server/dist/*.js`, { cwd: root })
+    age()
     edit('server/main.ts', 'Unknown', 'Strange')
     await runUnknown()
     expect(existsSync(old)).toBe(false)
+    edit('server/main.ts', 'Strange', 'Curious')
+    await runUnknown()
     expect(filesOfBundle()).toEqual(expect.arrayContaining(first.files))
+
+    age()
+    edit('server/main.ts', 'Curious', 'Peculiar')
+    await runUnknown()
+    expect(filesOfBundle()).not.toContain(first.main)
   })
 
   it('two programs that start at the same time both bundle it and run', async () => {
