@@ -97,6 +97,14 @@ describe('compose.yaml', () => {
   )
 })
 
+it.each(Object.entries(services))(
+  'compose.yaml limits the log of %s, so that it does not fill the disk of the database',
+  (_, { logging }) => {
+    const size = { 'max-size': expect.stringMatching(/^\d+m$/), 'max-file': expect.any(String) }
+    expect(logging).toEqual({ driver: 'local', options: size })
+  },
+)
+
 describe('.env.example', () => {
   it('.env.example names only settings and passwords that compose.yaml uses', () => {
     const known: string[] = [...SETTING_NAMES, ...PASSWORDS]
