@@ -14,6 +14,7 @@ export function DeliveryTable({ deliveries }: { deliveries: Delivery[] }) {
   return (
     <Table
       label="Deliveries"
+      isWide
       columns={isAllowed ? [...COLUMNS, RESEND] : COLUMNS}
       rows={deliveries}
       keyOf={({ id }) => id}

@@ -26,7 +26,7 @@ export const RecordList = <Row,>({
       data.length === 0 ? (
         <Empty title={isFiltered ? `No ${noun} match these filters` : `No ${noun} yet`} />
       ) : (
-        <Table label={label} columns={columns} rows={data} keyOf={keyOf} />
+        <Table label={label} columns={columns} rows={data} keyOf={keyOf} isWide />
       )
     }
   </LoadedPage>

@@ -47,6 +47,7 @@ export default function StaffPage() {
           ) : (
             <Table
               label="Staff"
+              isWide
               columns={may('revokeStaff') ? [...COLUMNS, revocation(setRevoked)] : COLUMNS}
               rows={staff}
               keyOf={({ id }) => id}

@@ -205,6 +205,7 @@ export function ListingsList() {
               keyOf={({ id }) => id}
               nameOf={rowName}
               selection={selection}
+              isWide
             />
           )
         }

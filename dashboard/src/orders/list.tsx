@@ -166,6 +166,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
         keyOf={({ order_id }) => order_id}
         nameOf={({ order_id, buyer }) => `order ${order_id} of ${buyer.name ?? 'an erased buyer'}`}
         selection={selection}
+        isWide
       />
       <Positions meta={meta} />
       {results && <LabelResults results={results} onClose={() => setResults(undefined)} />}

@@ -78,7 +78,9 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
             {slices.map(({ slice_key, ...amounts }) => (
               <tr key={slice_key}>
                 <th scope="row">
-                  <code className="reference">{slice_key}</code>
+                  <div className="name">
+                    <code>{slice_key}</code>
+                  </div>
                 </th>
                 <Amounts {...amounts} />
               </tr>

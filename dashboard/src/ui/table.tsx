@@ -42,7 +42,8 @@ export function useSelection(shown: readonly number[]): Selection {
 
 /**
  * A table. The server sorts and paginates; see Pagination. It is the browser's own table, because fields and buttons inside
- * are reached with Tab. On a phone each row is a block, with the headers as labels, below the checkbox for all rows.
+ * are reached with Tab. Where its columns don't fit, as on a phone, each row is a block, with the headers as labels, below
+ * the checkbox for all rows.
  */
 export function Table<Row>({
   label,
@@ -51,6 +52,7 @@ export function Table<Row>({
   keyOf,
   nameOf,
   selection,
+  isWide = false,
 }: {
   label: string
   columns: Column<Row>[]
@@ -59,6 +61,8 @@ export function Table<Row>({
   /** Names a row's checkbox. */
   nameOf?: (row: Row) => string
   selection?: Selection
+  /** The columns don't fit on a tablet. */
+  isWide?: boolean
 }) {
   const keys = rows.map(keyOf)
   const selected = selection ? keys.filter((key) => selection.keys.has(key)).length : 0
@@ -68,7 +72,7 @@ export function Table<Row>({
     selection?.onChange(next)
   }
   return (
-    <div className="table-frame">
+    <div className={classes('table-frame', isWide && 'wide')}>
       <table className="table" aria-label={label}>
         <thead>
           <tr>

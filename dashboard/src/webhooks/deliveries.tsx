@@ -70,6 +70,7 @@ export function DeliveriesTab() {
           ) : (
             <Table
               label="Deliveries"
+              isWide
               rows={data}
               keyOf={({ id }) => id}
               columns={[

@@ -562,12 +562,13 @@ describe.skipIf(!chromiumPath)('the console', () => {
   })
 
   it('a table that is wider than the window scrolls in its frame, and the page does not scroll sideways', async () => {
-    const { id, address } = await duePayout()
-    await app.operator.post('/operator/v1/payout-runs')
-    const page = await app.open(address)
-    await signIn(page, 'finance')
-    await page.getByRole('button', { name: `Actions for payout ${id}` }).waitFor()
-    await page.setViewportSize({ width: 768, height: 900 })
+    const { accountId } = await openShop(app, PARCEL)
+    const payload = { shop_name: 'W'.repeat(100) }
+    await app.operator.patch(`/operator/v1/accounts/${accountId}`, { payload })
+    const page = await app.open(`/console/audit?record=account:${accountId}`)
+    await signIn(page, 'support')
+    await page.locator('summary').click()
+    await page.getByText(payload.shop_name).waitFor()
     const overflow = (element: string) =>
       page.evaluate<number>(`${element}.scrollWidth - ${element}.clientWidth`)
     expect(await overflow("document.querySelector('.table-frame')")).toBeGreaterThan(0)

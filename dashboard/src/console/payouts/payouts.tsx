@@ -160,9 +160,25 @@ const COLUMNS: Column<Payout>[] = [
     header: 'State',
     cell: ({ state, reason }) => <ReasonedStatus status={state} reason={reason} />,
   },
-  { key: 'created', header: 'Created', cell: ({ created_at }) => <DateTime at={created_at} /> },
-  { key: 'sent', header: 'Sent', cell: ({ sent_at }) => <DateTime at={sent_at} /> },
-  { key: 'paid', header: 'Paid', cell: ({ paid_at }) => <DateTime at={paid_at} /> },
+  {
+    key: 'created',
+    header: 'Created',
+    cell: ({ created_at, sent_at, paid_at }) => (
+      <div>
+        <DateTime at={created_at} />
+        {sent_at && (
+          <p className="help">
+            sent <DateTime at={sent_at} />
+          </p>
+        )}
+        {paid_at && (
+          <p className="help">
+            paid <DateTime at={paid_at} />
+          </p>
+        )}
+      </div>
+    ),
+  },
   {
     key: 'amount',
     header: 'Amount',

@@ -43,6 +43,7 @@ export function Keys({ accountId }: { accountId: number }) {
           ) : (
             <Table
               label="Keys"
+              isWide
               columns={may('revokeKey') ? [...COLUMNS, actions(setAsked)] : COLUMNS}
               rows={keys.toReversed()}
               keyOf={({ id }) => id}
