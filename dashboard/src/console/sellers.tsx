@@ -45,13 +45,13 @@ const COLUMNS: Column<Account>[] = [
     header: 'Shop',
     isRowHeader: true,
     cell: ({ id, shop_name }) => (
-      <>
+      <div className="seller">
         <Link href={`/sellers/${id}`}>{shop_name}</Link>
         <p className="help">{id}</p>
-      </>
+      </div>
     ),
   },
-  { key: 'email', header: 'E-mail', cell: ({ email }) => email },
+  { key: 'email', header: 'E-mail', cell: ({ email }) => <div className="review">{email}</div> },
   { key: 'tier', header: 'Tier', cell: ({ seller_tier }) => seller_tier },
   {
     key: 'payouts',

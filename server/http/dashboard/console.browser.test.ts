@@ -585,11 +585,15 @@ describe.skipIf(!chromiumPath)('the console', () => {
       payload: { name, scopes: ['catalog:read'] },
     })
     await app.operator.post('/operator/v1/staff', { payload: { name, role: 'finance' } })
+    await app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, {
+      payload: { shop_name: name, email: `${'w'.repeat(241)}@mail.example` },
+    })
     const page = await app.open('/console/orders')
     await signIn(page, 'admin')
     for (const [path, text] of [
       ['orders', buyer.name],
       [`orders/${sale.sliceKey}`, buyer.email],
+      ['sellers', name],
       [`sellers/${shop.accountId}`, name],
       ['staff', name],
     ] as const) {
