@@ -8,7 +8,7 @@ export const PAGES: Page[] = [
     'Orders',
     'orders',
     () => import('./orders/page.tsx'),
-    /^(disputes|reviews|\d{1,15})$/,
+    /^(disputes|reviews|\d{1,15}|slc_[\w-]+)$/,
   ),
   page('/listings', 'Listings', 'listings', () => import('./listings/page.tsx'), /^(new|import)$/),
   page(

@@ -12,9 +12,11 @@ export type Statement = {
   openingCents: number
   sliceCount: number
   totals: Amounts
+  /** Whether a run has deducted what one slice owed from the payout of another. */
+  hasDeductions: boolean
   closingCents: number
   /** null until it is issued, within half an hour after the end of the month, and if no commission was due. */
-  invoice: { number: string; commissionCents: number } | null
+  invoice: { number: string; commissionCents: number; issuedAt: Date } | null
 }
 
 /** The amounts of one slice or of all slices. */
@@ -73,14 +75,18 @@ export async function readStatement(
       -- A refund that the platform bears is no matter of the seller's: alone it would be a line of zeros.
       and (p.kind <> 'refund' or p.seller_cents <> 0)
     `
-    const [all] = await db<(Sums & { sliceCount: number })[]>`
-      select count(distinct p.slice_id) as "sliceCount", ${sumsOfPostings(db)}
+    const [all] = await db<(Sums & { sliceCount: number; hasDeductions: boolean })[]>`
+      select
+        count(distinct p.slice_id) as "sliceCount",
+        coalesce(bool_or(p.kind = 'recovery'), false) as "hasDeductions",
+        ${sumsOfPostings(db)}
       from postings p
       where ${isOfMonth}
     `
-    const [invoice] = await db<{ number: number; commissionCents: number }[]>`
-      select number, commission_cents as "commissionCents"
+    const [invoice] = await db<{ number: number; commissionCents: number; issuedAt: Date }[]>`
+      select number, commission_cents as "commissionCents", issued_at as "issuedAt"
       from fee_invoices
+      join invoice_months using (month)
       where account_id = ${accountId} and month = ${dayOf(from)}
     `
     if (lines) {
@@ -95,12 +101,13 @@ export async function readStatement(
       `.cursor(BATCH_LINES)
       for await (const batch of batches) lines.take(batch.map(withRefunds))
     }
-    const { sliceCount, ...totals } = withRefunds(all!)
+    const { sliceCount, hasDeductions, ...totals } = withRefunds(all!)
     return {
       month,
       openingCents,
       sliceCount,
       totals,
+      hasDeductions,
       closingCents: openingCents + balanceOf(totals),
       invoice: invoice ? { ...invoice, number: invoiceNumber(month, invoice.number) } : null,
     }

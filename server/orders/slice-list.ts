@@ -94,16 +94,39 @@ function searchable(text: string): string {
   return decomposed.length <= MAX_SEARCHED ? text : decomposed.slice(0, MAX_SEARCHED).toWellFormed()
 }
 
-/** The line of the slice that an account's order row belongs to, if there is one. */
+/** The line of the account's slice with this key or order row, if there is one. */
 export async function findSliceLine(
   { db }: Context,
   accountId: number,
-  orderId: number,
+  wanted: { sliceKey: string } | { orderId: number },
 ): Promise<SliceLine | undefined> {
-  const [order] = await db<{ sliceId: number }[]>`
-    select slice_id as "sliceId" from orders where id = ${orderId} and account_id = ${accountId}
+  const [slice] = await db<{ id: number }[]>`
+    ${
+      'sliceKey' in wanted
+        ? db`select id from slices where slice_key = ${wanted.sliceKey}`
+        : db`select slice_id as id from orders where id = ${wanted.orderId}`
+    } and account_id = ${accountId}
   `
-  return order && (await readLines(db, [order.sliceId]))[0]
+  return slice && (await readLines(db, [slice.id]))[0]
+}
+
+/** The rows of a slice: the first one, which addresses it, and their number. */
+export type SliceRows = { orderId: number; rows: number }
+
+/** The rows of slices of an account, by the slices' keys. */
+export async function rowsOfSlices(
+  { db }: Context,
+  accountId: number,
+  sliceKeys: string[],
+): Promise<Map<string, SliceRows>> {
+  const slices = await db<(SliceRows & { sliceKey: string })[]>`
+    select s.slice_key as "sliceKey", min(o.id) as "orderId", count(*) as rows
+    from slices s
+    join orders o on o.slice_id = s.id
+    where s.slice_key = any(${sliceKeys}::text[]) and s.account_id = ${accountId}
+    group by s.id
+  `
+  return new Map(slices.map(({ sliceKey, ...rows }) => [sliceKey, rows]))
 }
 
 async function positionOf(

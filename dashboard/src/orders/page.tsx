@@ -8,6 +8,7 @@ import { DisputeList } from './dispute-list.tsx'
 import { OrderList } from './list.tsx'
 import { PrintMenu } from './print-menu.tsx'
 import { SlicePage } from './slice.tsx'
+import { SliceOfKey } from './slice-of-key.tsx'
 
 export default function OrdersPage() {
   return (
@@ -21,7 +22,13 @@ export default function OrdersPage() {
         <ReviewsOfShop />
       </Route>
       <Route path="/orders/:order">
-        {({ order }) => <SlicePage key={order} order={Number(order)} />}
+        {({ order }) =>
+          order.startsWith('slc_') ? (
+            <SliceOfKey key={order} sliceKey={order} />
+          ) : (
+            <SlicePage key={order} order={Number(order)} />
+          )
+        }
       </Route>
       <Route>
         <OrderTabs actions={<PrintMenu label="Print everything to ship" />} />

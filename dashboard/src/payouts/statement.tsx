@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
 import { useMe } from '../shell/me.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
 import { formatNumber, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
-import { Section } from '../ui/section.tsx'
+import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { Money } from '../ui/values.tsx'
+import { DateTime, Money } from '../ui/values.tsx'
 import { readStatement, type StatementRecord, statementFile } from './api.ts'
 
 export function StatementTab() {
@@ -38,7 +39,7 @@ export function StatementTab() {
 }
 
 function Statement({ statement, shop }: { statement: StatementRecord; shop: string }) {
-  const { month, slices, slice_count, totals } = statement
+  const { month, slices, slice_count, orders, totals, has_deductions } = statement
   return (
     <Section
       title={`Statement of ${nameOf(month)}`}
@@ -55,6 +56,7 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
         </>
       }
     >
+      <Invoice {...statement} />
       {slices.length < slice_count && (
         <p className="help">
           Shows the first {formatNumber(slices.length)} of {plural(slice_count, 'order')}. The
@@ -75,11 +77,12 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
           </thead>
           <tbody>
             <Balance label="Opening balance" amount={statement.opening_balance} />
-            {slices.map(({ slice_key, ...amounts }) => (
+            {slices.map(({ slice_key, ...amounts }, index) => (
               <tr key={slice_key}>
                 <th scope="row">
                   <div className="name">
-                    <code>{slice_key}</code>
+                    <OrderLink {...orders[index]!} />
+                    <p className="help code">{slice_key}</p>
                   </div>
                 </th>
                 <Amounts {...amounts} />
@@ -93,7 +96,39 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
           </tbody>
         </table>
       </div>
+      {has_deductions && (
+        <p className="help">
+          The payout of an order that owed money after a refund is reduced by it here, or negative.
+          The money was deducted from the transfer of another order, whose line shows its payout
+          before the deduction.
+        </p>
+      )}
     </Section>
+  )
+}
+
+const OrderLink = ({ order_id: order, rows }: StatementRecord['orders'][number]) => (
+  <>
+    <Link href={`/orders/${order}`}>{order}</Link>
+    {rows > 1 && ` and ${rows - 1} more`}
+  </>
+)
+
+function Invoice({ invoice, issuer, issued_at }: StatementRecord) {
+  if (!invoice) return null
+  const isCredit = invoice.commission < 0
+  return (
+    <Facts
+      facts={[
+        { label: isCredit ? 'Credit note' : 'Fee invoice', value: invoice.number },
+        ...(issuer === null ? [] : [{ label: 'Issued by', value: issuer }]),
+        { label: 'Date of issue', value: <DateTime at={issued_at} look="date" /> },
+        {
+          label: isCredit ? 'Amount credited' : 'Invoice amount',
+          value: <Money amount={Math.abs(invoice.commission)} />,
+        },
+      ]}
+    />
   )
 }
 
@@ -116,7 +151,7 @@ const Balance = ({ label, amount }: { label: string; amount: number }) => (
 )
 
 function invoiceOf({ month, totals, invoice }: StatementRecord): string {
-  if (invoice) return `fee invoice ${invoice.number}`
+  if (invoice) return `${invoice.commission < 0 ? 'credit note' : 'fee invoice'} ${invoice.number}`
   return month < thisMonth() && totals.commission === 0
     ? 'no fee invoice, because there was no commission'
     : 'the fee invoice is issued after the end of the month'

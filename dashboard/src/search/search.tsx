@@ -1,13 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Found } from '../../../server/http/dashboard/search.ts'
-import type { Data } from '../api.ts'
-import { get } from '../client.ts'
 import { detailsOf, keyOf, nameOf } from '../listings/api.ts'
 import { buyerName } from '../orders/words.ts'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
 import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
 import { useSettled } from '../ui/use-settled.ts'
+import { type Found, searchFor } from './api.ts'
 import { places } from './places.ts'
 
 /** The search over everything in the dashboard. */
@@ -17,7 +15,7 @@ export default function Search({ onClose }: { onClose: () => void }) {
   const q = useSettled(wanted)
   const query = useQuery({
     queryKey: ['search', q],
-    queryFn: ({ signal }) => get<Data<Found>>('search', { query: { q }, signal }),
+    queryFn: ({ signal }) => searchFor(q, signal),
     enabled: q !== '',
     select: ({ data }) => data,
   })

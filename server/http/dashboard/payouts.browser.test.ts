@@ -205,21 +205,23 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     expect(await page.getByText('Your bank account').count()).toBe(0)
   })
 
+  /** Sells an item, and pays for it in a run. Returns the order row. */
+  async function sell(shop: Awaited<ReturnType<typeof openShop>>, price: number): Promise<number> {
+    const [listing] = await list(shop, cardItem({ price }))
+    const { orderIds } = await buy(app, [[listing!, 1]])
+    await ship(shop, orderIds[0]!)
+    await act(app, orderIds[0]!, 'receive')
+    await app.operator.post('/operator/v1/payout-runs')
+    return orderIds[0]!
+  }
+
   it('the page of a payout distinguishes a deduction from money that was deducted from another payout', async () => {
     const shop = await openShop(app, LABEL)
     const member = await app.member(shop.accountId)
-    const sell = async (price: number) => {
-      const [listing] = await list(shop, cardItem({ price }))
-      const { orderIds } = await buy(app, [[listing!, 1]])
-      await ship(shop, orderIds[0]!)
-      await act(app, orderIds[0]!, 'receive')
-      await app.operator.post('/operator/v1/payout-runs')
-      return orderIds[0]!
-    }
-    const refunded = await sell(10)
+    const refunded = await sell(shop, 10)
     const payload = { amount: 10, reason: 'A scratch' }
     await app.operator.post(`/operator/v1/orders/${refunded}/refund`, { payload })
-    await sell(20)
+    await sell(shop, 20)
     // The cancellation returns the commission, which was deducted with the refund.
     await act(app, refunded, 'dispute')
     await act(app, refunded, 'resolve', { in_favour_of: 'buyer' })
@@ -297,6 +299,80 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await page.getByText('no fee invoice, because there was no commission').waitFor()
     await page.goto(`${app.address}/dashboard/payouts/statements`)
     await page.getByText('the fee invoice is issued after the end of the month').waitFor()
+  })
+
+  it('a fee invoice is shown with its issuer, date and amount, and one with a negative amount is called a credit note', async () => {
+    const member = await app.member()
+    const months = { '2025-01-01': 1234, '2025-02-01': -68 }
+    for (const [month, cents] of Object.entries(months)) {
+      await app.ctx.db`
+        insert into invoice_months (month, issued_at) values (${month}, '2025-03-01T12:00:00Z')
+      `
+      await app.ctx.db`
+        insert into fee_invoices (month, number, account_id, commission_cents)
+        values (${month}, 1, ${member.accountId}, ${cents})
+      `
+    }
+    const page = await app.open('/dashboard/payouts/statements?month=2025-01', { member })
+    const statement = page.getByRole('region', { name: /^Statement of/ })
+    const facts = statement.locator('dl')
+    await facts.waitFor()
+    expect(await facts.innerText()).toMatch(
+      /^Fee invoice\s+2025-01-00001\s+Issued by\s+Cardstall sandbox\s+Date of issue\s+1 Mar 2025\s+Invoice amount\s+€12.34$/,
+    )
+    await page.goto(`${app.address}/dashboard/payouts/statements?month=2025-02`)
+    await statement.getByText(/· credit note 2025-02-00001$/).waitFor()
+    expect(await facts.innerText()).toMatch(
+      /^Credit note\s+2025-02-00001\s.*\sAmount credited\s+€0.68$/s,
+    )
+    await expectAccessible(page)
+  })
+
+  it('each line of a statement leads to its order, whose slice key the search and the address of an order find as well', async () => {
+    const shop = await openShop(app, LABEL)
+    const member = await app.member(shop.accountId)
+    const listings = await list(shop, cardItem(), cardItem())
+    const { orderIds, sliceKey } = await buy(
+      app,
+      listings.map((id): [number, number] => [id, 1]),
+    )
+    const order = orderIds[0]!
+    const page = await app.open('/dashboard/payouts/statements', { member })
+    const line = page.getByRole('row', { name: sliceKey })
+    await line.getByText(`${order} and 1 more`).waitFor()
+    await line.getByRole('link', { name: String(order) }).click()
+    const heading = page.getByRole('heading', { level: 1, name: `Order ${orderIds.join(', ')}` })
+    await heading.waitFor()
+
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await heading.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').getByRole('textbox').fill(sliceKey)
+    await page.getByRole('menuitem', { name: /Misty Waterflower/ }).click()
+    await heading.waitFor()
+
+    await page.goto(`${app.address}/dashboard/orders/${sliceKey}`)
+    await heading.waitFor()
+    expect(page.url()).toBe(`${app.address}/dashboard/orders/${order}`)
+    await page.goto(`${app.address}/dashboard/orders/slc_of_another_shop`)
+    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor()
+  })
+
+  it('a statement with a deduction explains why its payouts differ from the transfers', async () => {
+    const shop = await openShop(app, LABEL)
+    const page = await app.open('/dashboard/payouts/statements', {
+      member: await app.member(shop.accountId),
+    })
+    const refunded = await sell(shop, 10)
+    const payload = { amount: 10, reason: 'A scratch' }
+    await app.operator.post(`/operator/v1/orders/${refunded}/refund`, { payload })
+    const explanation = page.getByText('whose line shows its payout before the deduction')
+    await page.reload()
+    await page.getByRole('link', { name: String(refunded) }).waitFor()
+    expect(await explanation.count()).toBe(0)
+    await sell(shop, 20)
+    await page.reload()
+    await explanation.waitFor()
   })
 
   it('a statement with more than 500 orders shows the first of them and the total of all', async () => {

@@ -6,10 +6,22 @@ import { PAYOUT_STATES } from '../../money/payout.ts'
 import { confirmSetup, getSetup, submitSetup } from '../../money/payout-setup.ts'
 import { getPayout, listPayouts, payoutNotFound } from '../../money/payouts.ts'
 import { readStatement, type StatementLine, type StatementLines } from '../../money/statements.ts'
+import { rowsOfSlices } from '../../orders/slice-list.ts'
 import type { Service } from '../../service.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Data, FilledText, Line, OneOf, Paginated, PathId, Text } from '../schema.ts'
+import {
+  Data,
+  FilledText,
+  Line,
+  Nullable,
+  OneOf,
+  Paginated,
+  PathId,
+  Text,
+  Timestamp,
+} from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import {
@@ -32,6 +44,18 @@ const ShownStatement = Type.Intersect([
   StatementSchema,
   Type.Object({
     slice_count: Type.Integer({ description: `All slices; \`slices\` has the first ${MAX_SHOWN}` }),
+    orders: Type.Array(
+      Type.Object({
+        order_id: Type.Integer({ description: 'The first row of the slice' }),
+        rows: Type.Integer(),
+      }),
+      { description: 'The rows of each of `slices`, in the same order' },
+    ),
+    has_deductions: Type.Boolean({
+      description: 'Whether a run has deducted what one slice owed from the payout of another',
+    }),
+    issuer: Nullable(Type.String(), { description: 'The marketplace, as the bank knows it' }),
+    issued_at: Nullable(Timestamp(), { description: 'Of the fee invoice' }),
   }),
 ])
 
@@ -148,7 +172,21 @@ export const payoutsApi =
         const lines: StatementLine[] = []
         const statement = await read({ max: MAX_SHOWN, take: (batch) => lines.push(...batch) })
         const data = statementJson(statement, lines.map(statementLineJson))
-        return { data: { ...data, slice_count: statement.sliceCount } }
+        const keys = lines.map(({ sliceKey }) => sliceKey)
+        const rowsOf = await rowsOfSlices(ctx, accountId, keys)
+        return {
+          data: {
+            ...data,
+            slice_count: statement.sliceCount,
+            orders: keys.map((key) => {
+              const { orderId, rows } = rowsOf.get(key)!
+              return { order_id: orderId, rows }
+            }),
+            has_deductions: statement.hasDeductions,
+            issuer: ctx.config.payoutName ?? null,
+            issued_at: statement.invoice && timestamp(statement.invoice.issuedAt),
+          },
+        }
       },
     )
     done()

@@ -22,7 +22,7 @@ const FoundSchema = Type.Object({
 export type Found = Static<typeof FoundSchema>
 
 /**
- * The search over everything: orders by their number or the buyer's name, listings by their number, reference or item, and
+ * The search over everything: orders by their number, slice key or the buyer's name, listings by their number, reference or item, and
  * items of the catalog.
  */
 export const searchApi =
@@ -65,10 +65,16 @@ export const searchApi =
 async function findOrders(
   ctx: Service,
   accountId: number,
-  buyer: string,
+  text: string,
   number: number | undefined,
 ): Promise<SliceLine[]> {
-  if (number === undefined) return (await listSlices(ctx, accountId, { buyer }, {}, MAX_FOUND)).rows
-  const line = await findSliceLine(ctx, accountId, number)
+  const wanted =
+    number !== undefined
+      ? { orderId: number }
+      : text.startsWith('slc_')
+        ? { sliceKey: text }
+        : undefined
+  if (!wanted) return (await listSlices(ctx, accountId, { buyer: text }, {}, MAX_FOUND)).rows
+  const line = await findSliceLine(ctx, accountId, wanted)
   return line ? [line] : []
 }
