@@ -325,7 +325,7 @@ describe('listings', () => {
     expect(JSON.parse(dry.stdout)).toMatchObject([{ rows: 4, failures: failed }])
     const preview = (await run('listings import gaps.csv --dry-run')).stderr
     expect(preview).toMatch(/row 6: The price[\s\S]*row 7: Row 3 has the same reference/)
-    expect(preview).toContain('row 8: price “2,50” was read as 2.5.')
+    expect(preview).toContain('row 8: price “2,50” was read as 2.50.')
     const { stdout } = await run('listings import gaps.csv --yes --json --failed gaps-left.csv')
     expect(JSON.parse(stdout)).toMatchObject([{ created: 2, failures: failed }])
     expect(await readFile(file('gaps-left.csv'), 'utf8')).toContain('Row 3 has the same reference')
@@ -638,7 +638,7 @@ describe('listings', () => {
     await writeFile(file('commas.csv'), ['id,price,quantity', ...rows].join('\n'))
     const { code, stdout, stderr } = await run('listings reprice commas.csv --yes')
     expect([code, stdout]).toEqual([1, '2\t2\n'])
-    expect(stderr).toContain('row 3: price “12,50” was read as 12.5.\n')
+    expect(stderr).toContain('row 3: price “12,50” was read as 12.50.\n')
     expect(stderr).toContain(
       'row 2: The price field can mean two numbers: “1,234”. Write 1234 or 1.23.\nrow 4: The quantity field must be a whole number from 0: “+5”.\n',
     )

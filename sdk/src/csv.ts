@@ -324,7 +324,8 @@ export function readNumberField(
   }
   if (!isAdapted) return { value }
   // The service rounds prices to cents.
-  const listed = (field === 'price' && Math.round(Number(`${value}e2`)) / 100) || value
+  const cents = field === 'price' && Math.round(Number(`${value}e2`))
+  const listed = cents ? (cents / 100).toFixed(2) : value
   return { value, warning: `${field} “${text}” was read as ${listed}.` }
 }
 

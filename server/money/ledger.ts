@@ -139,6 +139,29 @@ export async function postRefund(
   `
 }
 
+/** A partial refund of an order row. */
+export type RowRefund = {
+  orderId: number
+  amountCents: number
+  borneBy: RefundBearer
+  reason: string | null
+  refundedAt: Date
+}
+
+/** The partial refunds of a slice's rows, oldest first. */
+export const refundsOfSlice = ({ db }: Context, sliceId: number): Promise<RowRefund[]> =>
+  db<RowRefund[]>`
+    select
+      order_id as "orderId",
+      refunds_cents as "amountCents",
+      case when seller_cents = 0 then 'platform' else 'seller' end as "borneBy",
+      reason,
+      created_at as "refundedAt"
+    from postings
+    where slice_id = ${sliceId} and kind = 'refund'
+    order by id
+  `
+
 export type LedgerFilters = {
   /** The postings about this seller, with all of their entries. */
   accountId?: number | undefined

@@ -1,4 +1,5 @@
 import type { Canceller, CancelReason } from '../enums.ts'
+import type { RowRefund } from '../money/ledger.ts'
 import type { Order } from './order.ts'
 import type { Slice } from './slice.ts'
 
@@ -9,6 +10,7 @@ export const MOMENTS = [
   'received',
   'disputed',
   'resolved',
+  'refunded',
   'cancelled',
 ] as const
 export type MomentKind = (typeof MOMENTS)[number]
@@ -21,6 +23,8 @@ export type Moment = {
   /** The party that cancelled. */
   by: Canceller | null
   reason: CancelReason | null
+  /** The partial refund. */
+  refund?: RowRefund
 }
 
 /**
@@ -30,6 +34,7 @@ export type Moment = {
 export function timelineOf(
   { orders }: Pick<Slice, 'orders'>,
   label: { boughtAt: Date } | null,
+  refunds: RowRefund[],
 ): Moment[] {
   const moments = orders.flatMap(momentsOf)
   if (label) {
@@ -39,13 +44,25 @@ export function timelineOf(
   const merged = Map.groupBy(moments, ({ kind, at, by, reason }) =>
     [kind, at.getTime(), by, reason].join(),
   )
-  return [...merged.values()]
-    .map((same) => ({ ...same[0]!, orderIds: same.flatMap(({ orderIds }) => orderIds) }))
-    .sort(
-      (a, b) =>
-        a.at.getTime() - b.at.getTime() || MOMENTS.indexOf(a.kind) - MOMENTS.indexOf(b.kind),
-    )
+  return [
+    ...[...merged.values()].map((same) => ({
+      ...same[0]!,
+      orderIds: same.flatMap(({ orderIds }) => orderIds),
+    })),
+    ...refunds.map(momentOf),
+  ].sort(
+    (a, b) => a.at.getTime() - b.at.getTime() || MOMENTS.indexOf(a.kind) - MOMENTS.indexOf(b.kind),
+  )
 }
+
+const momentOf = (refund: RowRefund): Moment => ({
+  kind: 'refunded',
+  at: refund.refundedAt,
+  orderIds: [refund.orderId],
+  by: null,
+  reason: null,
+  refund,
+})
 
 function momentsOf(order: Order): Moment[] {
   const { id, cancelledBy, cancelReason } = order

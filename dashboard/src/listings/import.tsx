@@ -399,8 +399,13 @@ function RowList({
             <span>
               <strong>{row.name ?? String(row.item.card ?? row.item.product ?? 'No card')}</strong>
               <span className="help">{traitsOf(row.item)}</span>
-              {[...row.reasons, ...row.warnings].map((message) => (
-                <span key={message} className={row.reasons.length > 0 ? 'error' : 'help'}>
+              {row.reasons.map((message) => (
+                <span key={message} className="error">
+                  {message}
+                </span>
+              ))}
+              {row.warnings.map((message) => (
+                <span key={message} className="help">
                   {message}
                 </span>
               ))}

@@ -1,5 +1,6 @@
 import type { DisputeReason, OrderStatus } from '../../../server/enums.ts'
 import type { Tone } from '../ui/badge.tsx'
+import { formatMoney } from '../ui/format.ts'
 import type { Dispute, OwnSlice } from './api.ts'
 
 /** The names of the states of orders and labels on the page. */
@@ -51,6 +52,7 @@ const KINDS: Record<Moment['kind'], string> = {
   received: 'Received',
   disputed: 'Disputed',
   resolved: 'Dispute resolved',
+  refunded: 'Refunded',
   cancelled: 'Cancelled',
 }
 
@@ -61,8 +63,15 @@ const CANCELLERS: Record<NonNullable<Moment['by']>, string> = {
   system: 'automatically',
 }
 
-/** `Cancelled by you: out of stock` */
-export function sentenceOf({ kind, by, reason }: Moment): string {
+/** `Cancelled by you: out of stock`, `€2.50 refunded: a bent corner` */
+export function sentenceOf({ kind, by, reason, refund }: Moment): string {
+  if (refund) {
+    const why =
+      refund.borne_by === 'platform'
+        ? ' at the marketplace’s expense'
+        : refund.reason && `: ${refund.reason}`
+    return `${formatMoney(refund.amount)} refunded${why ?? ''}`
+  }
   const said = REASONS.find(({ value }) => value === reason)?.said
   return [KINDS[kind], by && CANCELLERS[by]].filter(Boolean).join(' ') + (said ? `: ${said}` : '')
 }

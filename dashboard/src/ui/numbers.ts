@@ -21,7 +21,8 @@ export function readNumber(name: string, text: string): number {
   const [first, ...thousands] = whole.split(/\D/)
   const digits = `${first}${thousands.join('')}`
   if ((separator === ',' || separator === '.') && thousands.length === 1 && !point) {
-    const other = `${first}.${thousands[0]!.slice(0, 2)}`
+    const cents = Math.round(Number(digits) / 10)
+    const other = (cents / 100).toFixed(2)
     throw refused(name, `“${bare}” can mean two numbers. Write ${digits}.00 or ${other}.`)
   }
   const value = Number(`${digits}.${decimals || 0}`)

@@ -87,6 +87,19 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     expect(await page.getByText('This file is an export.').count()).toBe(0)
   })
 
+  it('the preview of an import shows a warning as such, also at a row with mistakes', async () => {
+    const { member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await chooseFile(page, 'card,condition,language,price,quantity\nsv3-125,NM,EN,"0,20",many')
+    const warning = page.getByText('price “0,20” was read as 0.20.')
+    const mistake = page.getByText('The quantity field must be a number')
+    const colourOf = (text: typeof warning) =>
+      text.evaluate((shown) => shown.ownerDocument.defaultView!.getComputedStyle(shown).color)
+    expect(await colourOf(warning)).not.toBe(await colourOf(mistake))
+    await expectAccessible(page)
+  })
+
   it('an import says so if no shipping option of the shop is enabled, because nobody can order then', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/listings/import', { member })

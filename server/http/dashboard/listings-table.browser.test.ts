@@ -113,6 +113,8 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
         await page.getByText('“1,234” can mean two numbers. Write 1234.00 or 1.23.').waitFor()
         await price.enter('1.234')
         await page.getByText('“1.234” can mean two numbers. Write 1234.00 or 1.23.').waitFor()
+        await price.enter('1.005')
+        await page.getByText('“1.005” can mean two numbers. Write 1005.00 or 1.01.').waitFor()
         await price.enter('twelve')
         await page.getByText('Write a number such as 12.50.').waitFor()
         await price.enter('')

@@ -128,6 +128,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     const page = await app.open(`/dashboard/orders/${orders[0]}`, { member })
     await page.getByText('Refunded €1.00').waitFor()
     await page.getByText('Cancellations and refunds are not deducted.').waitFor()
+    await page.getByText('€1.00 refunded: A bent corner').waitFor()
     expect(await page.getByText('You receive').count()).toBe(0)
   })
 

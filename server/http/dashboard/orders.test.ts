@@ -267,6 +267,26 @@ describe('a slice in the dashboard', () => {
     expect(actions).toMatchObject({ ship: null, label: false, cancel: [] })
   })
 
+  it('the history of a slice has its partial refunds, with the reasons of those that the seller bears', async () => {
+    const { shop, me } = await signedIn(PARCEL)
+    const { orders } = await sell(shop)
+    const [order] = orders
+    for (const borne_by of ['seller', 'platform']) {
+      await advance(app.operator, 60)
+      const payload = { amount: 0.5, reason: `Paid by the ${borne_by}`, borne_by }
+      await app.operator.post(`/operator/v1/orders/${order}/refund`, { payload })
+    }
+    const { timeline } = (await me.get(`${ORDERS}/${order}`)).body.data
+    expect(timeline.slice(1)).toMatchObject([
+      {
+        kind: 'refunded',
+        orders: [order],
+        refund: { amount: 0.5, borne_by: 'seller', reason: 'Paid by the seller' },
+      },
+      { kind: 'refunded', refund: { amount: 0.5, borne_by: 'platform', reason: null } },
+    ])
+  })
+
   it('the history of a row that is disputed again has the last dispute only', async () => {
     const { shop, me } = await signedIn(LETTER)
     const { orders } = await sell(shop)

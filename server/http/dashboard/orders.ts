@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox'
 import type { Account } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
 import { DISPUTE_STATES, ORDER_STATUSES } from '../../enums.ts'
+import { refundsOfSlice } from '../../money/ledger.ts'
 import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
 import { sliceIdOf } from '../../orders/orders.ts'
 import {
@@ -296,5 +297,9 @@ export const ordersApi =
 /** The slice of an account's order row, with its possible actions. @throws not_found */
 async function readOwnSlice(ctx: Service, account: Account, orderId: number): Promise<OwnSlice> {
   const slice = await getLabeledSlice(ctx, account.id, orderId)
-  return ownSliceJson(slice, await actionsFor(ctx, account, slice))
+  const [actions, refunds] = await Promise.all([
+    actionsFor(ctx, account, slice),
+    refundsOfSlice(ctx, slice.id),
+  ])
+  return ownSliceJson(slice, actions, refunds)
 }

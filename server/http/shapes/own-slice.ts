@@ -1,10 +1,13 @@
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { BOUGHT_LABEL_STATUSES, CANCEL_REASONS, CANCELLERS } from '../../enums.ts'
+import type { RowRefund } from '../../money/ledger.ts'
+import { REFUND_BEARERS } from '../../money/posting.ts'
 import { MOMENTS, timelineOf } from '../../orders/timeline.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
 import type { SliceActions } from '../../shipping/slice-actions.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { Nullable, OneOf, Timestamp } from '../schema.ts'
+import { amount, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { OwnOrderSchema, ownOrderJson } from './own-order.ts'
 import { sliceFields, sliceJson } from './slice.ts'
 
@@ -15,6 +18,13 @@ const TimelineSchema = Type.Array(
     orders: Type.Array(Type.Integer(), { description: 'The rows that it happened to' }),
     by: Nullable(OneOf(CANCELLERS)),
     reason: Nullable(OneOf(CANCEL_REASONS)),
+    refund: Type.Optional(
+      Type.Object({
+        amount: amount('The refunded part of the price'),
+        borne_by: OneOf(REFUND_BEARERS),
+        reason: Nullable(Type.String()),
+      }),
+    ),
   }),
   { description: 'Oldest first' },
 )
@@ -44,6 +54,7 @@ export const OwnSliceSchema = Type.Object({
 export function ownSliceJson(
   slice: LabeledSlice,
   actions: SliceActions,
+  refunds: RowRefund[],
 ): Static<typeof OwnSliceSchema> {
   const { label } = slice
   return {
@@ -55,13 +66,16 @@ export function ownSliceJson(
       message: label.message,
       label_url: label.labelUrl,
     },
-    timeline: timelineOf(slice, label).map(({ kind, at, orderIds, by, reason }) => ({
-      kind,
-      at: timestamp(at),
-      orders: orderIds,
-      by,
-      reason,
-    })),
+    timeline: timelineOf(slice, label, refunds).map(
+      ({ kind, at, orderIds, by, reason, refund }) => ({
+        kind,
+        at: timestamp(at),
+        orders: orderIds,
+        by,
+        reason,
+        ...(refund && { refund: refundJson(refund) }),
+      }),
+    ),
     actions: {
       ship: actions.ship && { needs_tracking_code: actions.ship.needsTrackingCode },
       label: actions.label,
@@ -70,3 +84,10 @@ export function ownSliceJson(
     },
   }
 }
+
+/** The reason of a refund that the marketplace bears was told to the buyer alone. */
+const refundJson = ({ amountCents, borneBy, reason }: RowRefund) => ({
+  amount: eurosFromCents(amountCents),
+  borne_by: borneBy,
+  reason: borneBy === 'seller' ? reason : null,
+})
