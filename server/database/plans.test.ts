@@ -38,6 +38,11 @@ const ALLOWED: [RegExp, string[], string][] = [
   [/from accounts a cross join lateral/, ['accounts'], 'a job that visits every seller'],
   [/^ *update accounts a set setup_reminded_at/, ['accounts'], 'a job that visits every seller'],
   [
+    /^ *delete from change_followers where \( select id/,
+    ['change_followers'],
+    'a job that visits every seller who reads the change feed',
+  ],
+  [
     /from accounts a left join payout_setups setup on .* \) seller cross join lateral/,
     ['accounts', 'payout_setups'],
     'finds the payouts that are due among those of each seller who can be paid',
