@@ -27,6 +27,14 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i
  */
 export function readJsonBodies(app: FastifyInstance): void {
   app.decorateRequest('bodyHash', undefined)
+  // Fastify refuses a malformed type before it looks for a parser, also one without a body.
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request
+    const type = headers['content-type']
+    const isMalformed = type !== undefined && request.mediaType === undefined
+    if (type === '' || (isMalformed && !hasBody(headers))) delete headers['content-type']
+    done()
+  })
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => {
@@ -49,6 +57,9 @@ export function readJsonBodies(app: FastifyInstance): void {
     done(null, parsed)
   })
 }
+
+const hasBody = (headers: IncomingHttpHeaders) =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 
 /** The error for a body that is not JSON by its type. Most clients that get it have sent JSON, without saying so. */
 export const notJson = () =>

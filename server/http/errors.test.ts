@@ -168,6 +168,18 @@ describe('bodies', () => {
     expect(untyped).toContain('The shop_name field is required.')
   })
 
+  it('a blank type counts as none, and a malformed type without a body is no reason for a 415', async () => {
+    const send = (type: string, body: string) =>
+      sendRaw(
+        `POST /operator/v1/accounts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer operator-token-for-tests-and-more\r\nconnection: close\r\ncontent-type:${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      )
+    expect(await send(' ', '{}')).toContain('The shop_name field is required.')
+    for (const type of ['', ' json', ' "']) {
+      expect(await send(type, '')).toContain('HTTP/1.1 422')
+    }
+    expect(await send(' json', '{}')).toContain('HTTP/1.1 415')
+  })
+
   it('a body over 256 KiB gets a 413', async () => {
     const response = await create(JSON.stringify({ shop_name: 'x'.repeat(256 * 1024) }), JSON_TYPE)
     expect(response.status).toBe(413)
