@@ -19,6 +19,13 @@ import { JSON_TYPE } from './json.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { ALWAYS } from './response-headers.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A write that changes nothing the second time. */
+    isRepeatable?: boolean
+  }
+}
+
 /** The body of every error response (§7). */
 export type ErrorEnvelope = {
   error: { type: ErrorType; message: string; fields?: Record<string, unknown> }
@@ -53,9 +60,10 @@ export function errorHandler(log: Log) {
   }
 }
 
-/** A write may have been committed before the database failed. Reads and deletions can be repeated at once. */
+/** A write may have been committed before the database failed. Reads, deletions and some writes can be repeated at once. */
 function outageMessage(request: FastifyRequest): string {
-  if (['GET', 'HEAD', 'DELETE'].includes(request.method)) return OUTAGE
+  const { method, routeOptions } = request
+  if (['GET', 'HEAD', 'DELETE'].includes(method) || routeOptions.config.isRepeatable) return OUTAGE
   if (isKeyed(request)) {
     return 'The database is unavailable. Try again shortly, with the same Idempotency-Key.'
   }

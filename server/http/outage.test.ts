@@ -75,6 +75,7 @@ describe('database outage', () => {
     for (const repeatable of [
       await seller.get('/v1/listings'),
       await seller.delete('/v1/listings/7'),
+      await seller.post('/v1/orders/7/label'),
     ]) {
       expect(messageOf(repeatable)).toBe('The database is unavailable. Try again shortly.')
     }

@@ -243,7 +243,7 @@ export const ordersApi =
     app.post(
       '/orders/:order/label',
       {
-        config: { audit: 'begun and ended' },
+        config: { audit: 'begun and ended', isRepeatable: true },
         schema: { params, response: { 200: Data(LabelOutcome, 'The label') } },
       },
       async ({ member, params: { order: orderId } }) => {

@@ -21,7 +21,7 @@ export const labelRoutes =
     app.post(
       '/orders/:order/label',
       {
-        config: { scope: 'orders:write' },
+        config: { scope: 'orders:write', isRepeatable: true },
         schema: {
           operationId: 'buyLabel',
           summary: 'Buy or re-read a shipping label',
