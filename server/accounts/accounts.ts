@@ -3,7 +3,7 @@ import postgres from 'postgres'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { setFirstPassword } from '../members/members.ts'
@@ -234,12 +234,9 @@ async function lastCopy(db: Db, base: string): Promise<number> {
   return row!.last
 }
 
-const insertWithSlug = (
-  db: Db,
-  row: AccountRow,
-  slug: string,
-  whenTaken: postgres.PendingQuery<postgres.Row[]>,
-) => db<{ id: number }[]>`
+const insertWithSlug = (db: Db, row: AccountRow, slug: string, whenTaken: Fragment) => db<
+  { id: number }[]
+>`
   insert into accounts (
     shop_name, slug, email, business, seller_tier,
     payout_verified, api_access, rating, reviews, imported_rating, imported_reviews, created_at

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/sql.ts'
+import type { Fragment } from '../database/sql.ts'
 import { SELLER_TIERS, type SellerTier } from '../enums.ts'
 import { monthAfter } from '../time/months.ts'
 
@@ -21,7 +21,7 @@ export const COMMISSION_RATES: Record<SellerTier, number> = {
 export const earnedIn = (
   { db, config }: Pick<Context, 'db' | 'config'>,
   month: Date,
-  accountId: number | ReturnType<Db>,
+  accountId: number | Fragment,
 ) => db`
   (
     select

@@ -1,7 +1,6 @@
-import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
 import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 
 /**
  * The kept numbers of entries of the audit log, by the values of those fields of which one can have millions of entries

@@ -1,5 +1,4 @@
-import type { Fragment } from 'postgres'
-import type { Db } from './sql.ts'
+import type { Db, Fragment } from './sql.ts'
 
 /** Rows that one transaction of a job handles: it must stay far below its time limit. */
 const BATCH_ROWS = 5_000

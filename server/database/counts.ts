@@ -1,6 +1,6 @@
 import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { inTransaction } from './in-transaction.ts'
-import type { Db } from './sql.ts'
+import type { Db, Fragment } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
 /** Kept numbers of rows, so that a page of a long list costs as much as one of a short list (docs/counts.md). */
@@ -13,7 +13,6 @@ const STATUSES = {
   shipments: ['listed'],
 } as const
 
-type Fragment = ReturnType<Db>
 type Subject = keyof typeof STATUSES
 type StatusOf<S extends Subject> = (typeof STATUSES)[S][number]
 

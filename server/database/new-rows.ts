@@ -1,5 +1,5 @@
 import { inTransaction } from './in-transaction.ts'
-import type { Db } from './sql.ts'
+import type { Db, Fragment } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
 /**
@@ -13,8 +13,6 @@ export type SummedRows = {
   /** Adds these rows to the sums. */
   add: (db: Db, isNew: Fragment) => PromiseLike<unknown>
 }
-
-type Fragment = ReturnType<Db>
 
 /** Rows that one transaction adds up: it must stay far below its time limit. */
 const BATCH_ROWS = 50_000

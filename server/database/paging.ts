@@ -1,4 +1,4 @@
-import type { Db } from './sql.ts'
+import type { Db, Fragment } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
 /** A requested page of a list (§8). `page` counts from 1. */
@@ -64,9 +64,9 @@ export const readPage = <Row>(
 export const readNewestPage = <Row>(
   ctx: { begin: Begin },
   page: Page,
-  idsIn: (db: Db) => ReturnType<Db>,
+  idsIn: (db: Db) => Fragment,
   read: (db: Db, ids: number[]) => Promise<Row[]>,
-  kept?: (db: Db) => ReturnType<Db>,
+  kept?: (db: Db) => Fragment,
 ): Promise<{ rows: Row[]; total: number }> =>
   readPage(ctx, page, (db) => {
     const matching = idsIn(db)

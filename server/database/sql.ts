@@ -5,3 +5,6 @@ export type Sql = Db & Pick<postgres.Sql<{ bigint: number; date: string }>, 'end
 
 /** Target of a verb's statements: the pool, or the current transaction. */
 export type Db = postgres.ISql<{ bigint: number; date: string }>
+
+/** A part of a statement. */
+export type Fragment = postgres.Fragment

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import type { Listing } from './listing.ts'
 import { listingNotFound, storedColumns } from './listings.ts'
@@ -17,8 +17,6 @@ export type AnyListing = Omit<Listing, 'status' | 'reserved'> & {
   /** Why the operator took it down. */
   removedBecause: string | null
 }
-
-type Fragment = ReturnType<Db>
 
 export type AllListingsFilters = {
   accountId?: number | undefined

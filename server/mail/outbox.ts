@@ -1,8 +1,7 @@
-import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { type Page, readPage } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import { DAYS } from '../time/units.ts'
 import {

@@ -1,9 +1,8 @@
-import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
 import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readNewestPage } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { type ApiError, conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
@@ -348,7 +347,7 @@ export const payableIds = (
   ctx: Pick<Context, 'now' | 'config'>,
   accountId: number | undefined,
   part: Fragment,
-): ReturnType<Db> => db`
+): Fragment => db`
   select p.id
   from (
     select a.id

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { deleteInBatches, inBatches } from '../database/batches.ts'
 import type { Signals } from '../database/signals.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
 import { PREFIX_BYTES, type SecretLookups, secretLookups } from '../limits/secret-lookups.ts'
@@ -137,7 +137,7 @@ export const endGrantsOfMember = ({ db }: Pick<Context, 'db'>, memberId: number)
   endGrants(db, db`member_id = ${memberId}`)
 
 /** Deletes grants with their tokens, and keeps their clients for 30 more days. Returns the number of grants. */
-export async function endGrants(db: Db, condition: ReturnType<Db>): Promise<number> {
+export async function endGrants(db: Db, condition: Fragment): Promise<number> {
   const [ended] = await db<[{ count: number }]>`
     with ended as (
       delete from oauth_grants where ${condition} returning client_id

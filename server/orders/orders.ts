@@ -1,14 +1,12 @@
 import type { Context } from '../context.ts'
 import { ALL_SELLERS, changedSince, ordersBefore, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import { OPEN_STATUSES, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { endOfSecond } from '../time/storable-time.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
-
-type Fragment = ReturnType<Db>
 
 export type OrderFilters = {
   status?: OrderStatus | undefined

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { type BoughtLabelStatus, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
 import { validationError } from '../errors.ts'
 
@@ -42,7 +42,7 @@ export type SlicePosition = { after?: string | undefined; before?: string | unde
 const MAX_WALKED = 2_000
 
 /** The slices on one side of a position, the nearest first: SQL about `created_at` and `id`. */
-type Side = { isOnIt: ReturnType<Db>; order: ReturnType<Db> }
+type Side = { isOnIt: Fragment; order: Fragment }
 
 /**
  * A page of a seller's slices, newest first. The page is found by its position instead of a number, and nothing is
@@ -238,7 +238,7 @@ const candidates = (
   db: Db,
   accountId: number,
   { status, ...period }: SliceFilters,
-  order: ReturnType<Db>,
+  order: Fragment,
 ) =>
   status === undefined
     ? db`select id, created_at from slices where account_id = ${accountId} ${isIn(db, period)}`

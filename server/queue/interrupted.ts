@@ -1,5 +1,5 @@
-import type { Fragment } from 'postgres'
 import type { Context } from '../context.ts'
+import type { Fragment } from '../database/sql.ts'
 
 /** Error recorded for an attempt whose process died before it finished. */
 export const INTERRUPTED = 'The service stopped during this attempt.'

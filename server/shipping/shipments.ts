@@ -1,7 +1,7 @@
 import { ACTION_REQUIRED, type CarrierShipment } from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { orderLabelReady } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { sendMail } from '../mail/outbox.ts'
@@ -62,12 +62,12 @@ export function messageShown({
 }
 
 /** SQL that says whether a row of a slice is still pending or shipped. */
-export const hasRowsToShip = (db: Db, sliceId: ReturnType<Db>) => db`
+export const hasRowsToShip = (db: Db, sliceId: Fragment) => db`
   exists (select from orders where slice_id = ${sliceId} and status in ('pending', 'shipped'))
 `
 
 /** SQL that says whether every row of a slice is cancelled. */
-export const isCancelled = (db: Db, sliceId: ReturnType<Db>) => db`
+export const isCancelled = (db: Db, sliceId: Fragment) => db`
   not exists (select from orders where slice_id = ${sliceId} and status <> 'cancelled')
 `
 

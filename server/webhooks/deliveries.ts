@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { deleteInBatches, inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import type { DeliveryStatus, WebhookEvent } from '../enums.ts'
 import { afterFirstCommit, conflict, validationError } from '../errors.ts'
 import { groupDigits } from '../text/formats.ts'
@@ -13,8 +13,6 @@ import { type Delivery, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
 import { dropPartitions, firstKept, isKept } from './partitions.ts'
-
-type Fragment = ReturnType<Db>
 
 /**
  * Requests an immediate attempt in addition to the schedule.

@@ -1,14 +1,12 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { addNewRows, endOfBatch, isNew, type SummedRows } from '../database/new-rows.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 
 /**
  * The kept number of deliveries to each endpoint (docs/partitions.md). Deliveries are only added, at the end of the ids,
  * and hidden, at their beginning. Jobs count both in bulk, so that the statements which write deliveries need not.
  */
-
-type Fragment = ReturnType<Db>
 
 const DELIVERIES: SummedRows = {
   table: 'deliveries',

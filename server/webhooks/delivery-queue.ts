@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { addNotice } from '../notices/notices.ts'
 import { attemptRow } from './attempt-row.ts'
@@ -10,8 +10,6 @@ import { disabledEmail, type FailingEndpoint, publicPartOf, warningEmail } from 
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
 import type { Outcome, RecordableOutcome } from './outcome.ts'
-
-type Fragment = ReturnType<Db>
 
 /** Real time that a lease has beyond WEBHOOK_TIMEOUT_MS: for a busy process, and for recording the outcome. */
 const LEASE_MARGIN_MS = 20_000
