@@ -14,7 +14,7 @@ declare module 'fastify' {
 }
 
 /** A staff member, or the owner of the operator token, who has no id. */
-type OperatorCaller = { staffId: number | null; name: string; role: StaffRole }
+export type OperatorCaller = { staffId: number | null; name: string; role: StaffRole }
 
 const ROOT: OperatorCaller = { staffId: null, name: 'operator', role: 'admin' }
 

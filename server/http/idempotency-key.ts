@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { validationError } from '../errors.ts'
+import type { OperatorCaller } from './authenticate-operator.ts'
 import type { Repeatable } from './idempotency.ts'
 
 declare module 'fastify' {
@@ -35,11 +36,34 @@ export const repeatable = (
   operation: string,
 ): Repeatable => ({ caller, operation, key: keyOf(request), bodyHash: request.bodyHash })
 
-/** Identifies a seller's request whose response has a secret: it is encrypted, and repeated to the same key only. */
-export const repeatableSecret = (request: FastifyRequest, operation: string): Repeatable => ({
+/** As `repeatable`, for a response with a secret: it is encrypted, and repeated to the same API key only. */
+export const secretForKey = (request: FastifyRequest, operation: string): Repeatable => ({
   ...repeatable(request, `key ${request.caller.keyId}`, operation),
   sealedFor: request.caller.account.id,
 })
+
+/** As `repeatable`, for a response with a secret: it is encrypted, and repeated to the same member only. */
+export const secretForMember = (request: FastifyRequest, operation: string): Repeatable => ({
+  ...repeatable(request, `member ${request.member.id}`, operation),
+  sealedFor: request.member.accountId,
+})
+
+/**
+ * As `repeatable`, for a response with a secret: it is encrypted, and repeated to the same token only.
+ *
+ * @param accountId the account that the secret belongs to; 0 for the marketplace's own
+ */
+export const secretForOperator = (
+  request: FastifyRequest,
+  operation: string,
+  accountId: number,
+): Repeatable => ({
+  ...repeatable(request, operatorName(request.operator), operation),
+  sealedFor: accountId,
+})
+
+const operatorName = ({ staffId }: OperatorCaller) =>
+  staffId === null ? 'operator' : `staff ${staffId}`
 
 /** Whether the request has an Idempotency-Key and its operation supports one, so that it can be repeated. */
 export const isKeyed = ({ headers, routeOptions }: FastifyRequest): boolean =>

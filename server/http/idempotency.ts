@@ -5,6 +5,7 @@ import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { validationError } from '../errors.ts'
 import { HOURS } from '../time/units.ts'
+import { sendStored } from './json.ts'
 import { noteRepeated } from './request-transaction.ts'
 
 /** The identity of a request. Two requests with the same caller, operation and key are one. */
@@ -52,6 +53,14 @@ export async function once<C extends Context>(
     return response
   })
 }
+
+/** Does the work as `once` does, and sends its response, first or repeated. */
+export const sendOnce = async <C extends Context>(
+  ctx: C,
+  reply: Parameters<typeof sendStored>[0],
+  request: Repeatable,
+  work: Parameters<typeof once<C>>[2],
+) => sendStored(reply, await once(ctx, request, work))
 
 const NO_BODY = hash('sha256', '')
 

@@ -3,12 +3,10 @@ import Type, { type Static } from 'typebox'
 import { type ApiKey, createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
-import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
+import { sendOnce } from '../idempotency.ts'
+import { idempotencyKeyHeader, secretForMember } from '../idempotency-key.ts'
 import { Data, Nullable, PathId, Timestamp } from '../schema.ts'
 import { KeyInput, KeySchema, keyJson } from '../shapes/api-key.ts'
-import { repeatableSecret } from './repeatable-secret.ts'
 
 const KeyRecordSchema = Type.Intersect([
   KeySchema,
@@ -50,12 +48,11 @@ export const keysApi =
       },
       async (request, reply) => {
         const { member, body } = request
-        const identity = repeatableSecret(request, 'dashboard createKey')
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForMember(request, 'dashboard createKey')
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { key, secret } = await createKey(tx, member.accountId, body)
           return { status: 201, body: { data: recordOf(key, tx.now()), key: secret } }
         })
-        return sendStored(reply, response)
       },
     )
 
@@ -64,12 +61,11 @@ export const keysApi =
       { schema: { params, headers: idempotencyKeyHeader, response: { 200: NewKeySchema } } },
       async (request, reply) => {
         const { member, params } = request
-        const identity = repeatableSecret(request, `dashboard rotateKey ${params.key}`)
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForMember(request, `dashboard rotateKey ${params.key}`)
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { key, secret } = await rotateKey(tx, member.accountId, params.key)
           return { status: 200, body: { data: recordOf(key, tx.now()), key: secret } }
         })
-        return sendStored(reply, response)
       },
     )
 

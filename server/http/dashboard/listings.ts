@@ -15,7 +15,7 @@ import { type ListingSearch, nextIds, searchListings } from '../../listings/sear
 import type { Service } from '../../service.ts'
 import { countWrites } from '../authenticate.ts'
 import { BULK_LIMIT_BYTES } from '../body.ts'
-import { once } from '../idempotency.ts'
+import { once, sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { createItems } from '../listings/create-items.ts'
@@ -242,7 +242,7 @@ export const listingsApi =
         const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
         const ids = body.ids ?? (await idsFor(ctx, member.accountId, body))
         await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
-        const response = await once(ctx, identity, async (tx) => {
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { changed, failed } = await edit(tx, member.accountId, ids, body)
           const isLast = body.ids !== undefined || ids.length < MAX_EDITED
           return {
@@ -260,7 +260,6 @@ export const listingsApi =
             },
           }
         })
-        return sendStored(reply, response)
       },
     )
     done()

@@ -21,16 +21,14 @@ import {
   removeEndpoint,
   rotateSecret,
 } from '../../webhooks/endpoints.ts'
-import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
+import { sendOnce } from '../idempotency.ts'
+import { idempotencyKeyHeader, secretForMember } from '../idempotency-key.ts'
 import { paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
 import { DeliveryQuery, DeliverySchema, deliveryFilters, deliveryJson } from '../shapes/delivery.ts'
 import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointInput, endpointJson } from '../shapes/webhook-endpoint.ts'
-import { repeatableSecret } from './repeatable-secret.ts'
 import { shopPeriod } from './shop-period.ts'
 
 const EndpointSchema = Type.Object({
@@ -94,12 +92,11 @@ export const webhooksApi =
       },
       async (request, reply) => {
         const { member, body } = request
-        const identity = repeatableSecret(request, 'dashboard createEndpoint')
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForMember(request, 'dashboard createEndpoint')
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { endpoint, secret } = await createEndpoint(tx, member.accountId, body)
           return { status: 201, body: { data: endpointRecord(endpoint), secret } }
         })
-        return sendStored(reply, response)
       },
     )
 
@@ -131,12 +128,11 @@ export const webhooksApi =
       },
       async (request, reply) => {
         const { member, params } = request
-        const identity = repeatableSecret(request, `dashboard rotateSecret ${params.id}`)
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForMember(request, `dashboard rotateSecret ${params.id}`)
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { endpoint, secret } = await rotateSecret(tx, member.accountId, params.id)
           return { status: 200, body: { data: endpointRecord(endpoint), secret } }
         })
-        return sendStored(reply, response)
       },
     )
 

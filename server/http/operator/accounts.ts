@@ -7,9 +7,8 @@ import { inTransaction } from '../../database/in-transaction.ts'
 import { hashPassword } from '../../members/password.ts'
 import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
-import { once } from '../idempotency.ts'
+import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
 import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
@@ -67,15 +66,11 @@ export const accountRoutes =
         const { passwordHash } = request
         const changes = { ...accountChanges(request.body), passwordHash }
         const { shop_name: shopName, email } = request.body
-        const response = await once(
-          ctx,
-          repeatable(request, 'operator', 'createAccount'),
-          async (ctx) => {
-            const account = await createAccount(ctx, { ...changes, shopName, email })
-            return { status: 201, body: { data: accountJson(account) } }
-          },
-        )
-        return sendStored(reply, response)
+        const identity = repeatable(request, 'operator', 'createAccount')
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const account = await createAccount(ctx, { ...changes, shopName, email })
+          return { status: 201, body: { data: accountJson(account) } }
+        })
       },
     )
 

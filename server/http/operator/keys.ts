@@ -2,9 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
-import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
+import { sendOnce } from '../idempotency.ts'
+import { idempotencyKeyHeader, secretForOperator } from '../idempotency-key.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   exampleKey,
@@ -15,7 +14,6 @@ import {
   NewKey,
 } from '../shapes/api-key.ts'
 import { accountExists } from './must-exist.ts'
-import { repeatableSecret } from './repeatable-secret.ts'
 
 const REPEATABLE =
   'With an `Idempotency-Key` you can safely repeat the request for 24 hours: the service keeps the response encrypted for this time.'
@@ -45,12 +43,11 @@ export const keyRoutes =
       },
       async (request, reply) => {
         const { params, body } = request
-        const identity = repeatableSecret(request, `createKey ${params.id}`, params.id)
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForOperator(request, `createKey ${params.id}`, params.id)
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { key, secret } = await createKey(tx, params.id, body)
           return { status: 201, body: { data: keyJson(key), key: secret } }
         })
-        return sendStored(reply, response)
       },
     )
 
@@ -88,12 +85,11 @@ export const keyRoutes =
       },
       async (request, reply) => {
         const { id, key: keyId } = request.params
-        const identity = repeatableSecret(request, `rotateKey ${id} ${keyId}`, id)
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForOperator(request, `rotateKey ${id} ${keyId}`, id)
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { key, secret } = await rotateKey(tx, id, keyId)
           return { status: 200, body: { data: keyJson(key), key: secret } }
         })
-        return sendStored(reply, response)
       },
     )
 

@@ -8,9 +8,8 @@ import { openDispute, resolveDispute } from '../../orders/disputes.ts'
 import { refundOrder } from '../../orders/refund.ts'
 import { cancelOrder, receiveOrder } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
-import { once } from '../idempotency.ts'
+import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
 import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
 import { disputeMessage, exampleDispute, seenDispute } from '../shapes/dispute.ts'
 import { exampleOrder, exampleRefunded, OrderSchema, orderJson } from '../shapes/order.ts'
@@ -95,16 +94,12 @@ export const orderTransitionRoutes =
       async (request, reply) => {
         const { amount, reason, borne_by: borneBy = 'seller' } = request.body
         const { refunded_amount: refundedAmount } = request.body
-        const response = await once(
-          ctx,
-          repeatable(request, 'operator', `refundOrder ${request.params.id}`),
-          async (ctx) => {
-            const refund = { amount, reason, borneBy, refundedAmount }
-            const order = await refundOrder(ctx, request.params.id, refund)
-            return { status: 200, body: { data: orderJson(order) } }
-          },
-        )
-        return sendStored(reply, response)
+        const identity = repeatable(request, 'operator', `refundOrder ${request.params.id}`)
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const refund = { amount, reason, borneBy, refundedAmount }
+          const order = await refundOrder(ctx, request.params.id, refund)
+          return { status: 200, body: { data: orderJson(order) } }
+        })
       },
     )
 
@@ -155,15 +150,11 @@ export const orderTransitionRoutes =
       async (request, reply) => {
         const { id } = request.params
         const { reason = 'other', message = null } = request.body ?? {}
-        const response = await once(
-          ctx,
-          repeatable(request, 'operator', `disputeOrder ${id}`),
-          async (ctx) => {
-            const order = await openDispute(ctx, id, { reason, message })
-            return { status: 200, body: { data: orderJson(order) } }
-          },
-        )
-        return sendStored(reply, response)
+        const identity = repeatable(request, 'operator', `disputeOrder ${id}`)
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const order = await openDispute(ctx, id, { reason, message })
+          return { status: 200, body: { data: orderJson(order) } }
+        })
       },
     )
 

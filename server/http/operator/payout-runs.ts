@@ -4,9 +4,8 @@ import { eurosFromCents } from '../../cents.ts'
 import { listRuns, type PayoutRun, payoutFile, runPayouts } from '../../money/payout-runs.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
-import { once } from '../idempotency.ts'
+import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { amount, component, Data, Nullable, Paginated, PathId, Timestamp } from '../schema.ts'
@@ -68,14 +67,10 @@ export const payoutRunRoutes =
         },
       },
       async (request, reply) => {
-        const response = await once(
-          ctx,
-          repeatable(request, 'operator', 'runPayouts'),
-          async (ctx) => {
-            return { status: 201, body: { data: runJson(ctx, await runPayouts(ctx)) } }
-          },
-        )
-        return sendStored(reply, response)
+        const identity = repeatable(request, 'operator', 'runPayouts')
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          return { status: 201, body: { data: runJson(ctx, await runPayouts(ctx)) } }
+        })
       },
     )
 

@@ -2,9 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { free, reserve } from '../../listings/reservations.ts'
 import type { Service } from '../../service.ts'
-import { once } from '../idempotency.ts'
+import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   DEFAULT_TTL_SECONDS,
@@ -37,15 +36,11 @@ export const reservationRoutes =
         const { body } = request
         const { listing_id: listingId, cart_id: cartId, quantity } = body
         const ttlSeconds = body.ttl_seconds ?? DEFAULT_TTL_SECONDS
-        const response = await once(
-          ctx,
-          repeatable(request, 'operator', 'createReservation'),
-          async (ctx) => {
-            const reservation = await reserve(ctx, { listingId, cartId, quantity, ttlSeconds })
-            return { status: 201, body: { data: reservationJson(reservation) } }
-          },
-        )
-        return sendStored(reply, response)
+        const identity = repeatable(request, 'operator', 'createReservation')
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const reservation = await reserve(ctx, { listingId, cartId, quantity, ttlSeconds })
+          return { status: 201, body: { data: reservationJson(reservation) } }
+        })
       },
     )
 

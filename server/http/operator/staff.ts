@@ -2,9 +2,8 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { addStaff, listStaff, revokeStaff } from '../../staff/staff.ts'
-import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
+import { sendOnce } from '../idempotency.ts'
+import { idempotencyKeyHeader, secretForOperator } from '../idempotency-key.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   CallerSchema,
@@ -15,7 +14,6 @@ import {
   staffJson,
 } from '../shapes/staff.ts'
 import { operationsOf } from './permissions.ts'
-import { repeatableSecret } from './repeatable-secret.ts'
 
 export const staffRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -40,11 +38,11 @@ export const staffRoutes =
         },
       },
       async (request, reply) => {
-        const response = await once(ctx, repeatableSecret(request, 'addStaff', 0), async (tx) => {
+        const identity = secretForOperator(request, 'addStaff', 0)
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { member, token } = await addStaff(tx, request.body)
           return { status: 201, body: { data: staffJson(member), token } }
         })
-        return sendStored(reply, response)
       },
     )
 

@@ -3,9 +3,8 @@ import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { MAX_ENDPOINTS } from '../../webhooks/endpoint.ts'
 import { createEndpoint, listEndpoints, removeEndpoint } from '../../webhooks/endpoints.ts'
-import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader, repeatableSecret } from '../idempotency-key.ts'
-import { sendStored } from '../json.ts'
+import { sendOnce } from '../idempotency.ts'
+import { idempotencyKeyHeader, secretForKey } from '../idempotency-key.ts'
 import { Data, PathId } from '../schema.ts'
 import {
   EndpointInput,
@@ -58,12 +57,11 @@ export const webhookRoutes =
       },
       async (request, reply) => {
         const { caller, body } = request
-        const identity = repeatableSecret(request, 'createWebhook')
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForKey(request, 'createWebhook')
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { endpoint, secret } = await createEndpoint(tx, caller.account.id, body)
           return { status: 201, body: { data: endpointJson(endpoint), secret } }
         })
-        return sendStored(reply, response)
       },
     )
 

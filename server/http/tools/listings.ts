@@ -6,7 +6,7 @@ import { removeListings } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
 import { countWrites } from '../authenticate.ts'
 import { BULK_LIMIT_BYTES } from '../body.ts'
-import { once } from '../idempotency.ts'
+import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
@@ -159,13 +159,12 @@ export const ownListingRoutes =
         const { items } = request.body
         const identity = repeatable(request, `account ${account.id}`, 'changeListings')
         await countWrites(ctx, reply, subjects.write, furtherWrites(items))
-        const response = await once(ctx, identity, async (tx) => ({
+        return sendOnce(ctx, reply, identity, async (tx) => ({
           status: 200,
           body: await changeResultJson(items, (accepted) =>
             changeListings(tx, account.id, accepted),
           ),
         }))
-        return sendStored(reply, response)
       },
     )
 
@@ -192,13 +191,12 @@ export const ownListingRoutes =
         const { items } = request.body
         const identity = repeatable(request, `account ${account.id}`, 'deleteListings')
         await countWrites(ctx, reply, subjects.write, furtherWrites(items))
-        const response = await once(ctx, identity, async (tx) => ({
+        return sendOnce(ctx, reply, identity, async (tx) => ({
           status: 200,
           body: await deletionResultJson(items, (targets) =>
             removeListings(tx, account.id, targets),
           ),
         }))
-        return sendStored(reply, response)
       },
     )
     done()

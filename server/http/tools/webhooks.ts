@@ -18,9 +18,9 @@ import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
 import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
-import { once } from '../idempotency.ts'
-import { idempotencyKeyHeader, repeatableSecret } from '../idempotency-key.ts'
-import { sendJson, sendStored } from '../json.ts'
+import { sendOnce } from '../idempotency.ts'
+import { idempotencyKeyHeader, secretForKey } from '../idempotency-key.ts'
+import { sendJson } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, OneOf, Paginated, PathId } from '../schema.ts'
@@ -193,12 +193,11 @@ export const ownEndpointRoutes =
       },
       async (request, reply) => {
         const { caller, params } = request
-        const identity = repeatableSecret(request, `rotateWebhookSecret ${params.id}`)
-        const response = await once(ctx, identity, async (tx) => {
+        const identity = secretForKey(request, `rotateWebhookSecret ${params.id}`)
+        return sendOnce(ctx, reply, identity, async (tx) => {
           const { endpoint, secret } = await rotateSecret(tx, caller.account.id, params.id)
           return { status: 200, body: { data: endpointJson(endpoint), secret } }
         })
-        return sendStored(reply, response)
       },
     )
     done()
