@@ -320,8 +320,8 @@ async function allPages<Row>(
   read: (page: Page) => Promise<{ rows: Row[]; total: number }>,
 ): Promise<Row[]> {
   const all: Row[] = []
-  for (let page = 1; ; page++) {
-    const { rows } = await read({ page, perPage: PAGE_SIZE, offset: (page - 1) * PAGE_SIZE })
+  for (;;) {
+    const { rows } = await read({ perPage: PAGE_SIZE, offset: all.length })
     all.push(...rows)
     if (rows.length < PAGE_SIZE) return all
   }

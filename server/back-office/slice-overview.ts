@@ -26,7 +26,7 @@ export type SliceOverview = {
  * One page without a limit: a slice has up to 1,000 rows, with several e-mails and entries each, and a row can be
  * refunded cent by cent. The ledger of a slice adds up to zero only if it is complete.
  */
-const ALL = { page: 1, perPage: Number.MAX_SAFE_INTEGER, offset: 0 }
+const ALL = { perPage: Number.MAX_SAFE_INTEGER, offset: 0 }
 
 /** Reads everything about a slice that is wanted. @throws not_found */
 export async function getSliceOverview(

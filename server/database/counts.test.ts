@@ -503,7 +503,7 @@ describe('the counts of listings and orders', () => {
       const filters = { status, since: undefined, updatedSince: new Date(0) }
       const count = await inTransaction(app.ctx, (tx) =>
         rowsRead(tx.db, table, async () => {
-          const page = { page: 1, perPage: 10, offset: 0 }
+          const page = { perPage: 10, offset: 0 }
           expect(await read(tx, accountId, filters, page)).toMatchObject({ total: 100 })
         }),
       )
@@ -569,7 +569,7 @@ describe('the counts of listings and orders', () => {
     await insertPayoutsAndShipments(app.ctx, accountId)
     await foldCounts(app.ctx)
     await app.ctx.db`analyze payouts`
-    const page = { page: 41, perPage: 25, offset: 1_000 }
+    const page = { perPage: 25, offset: 1_000 }
     for (const account of [undefined, accountId]) {
       const read = await app.ctx.begin(
         (db) =>
@@ -598,7 +598,7 @@ describe('the counts of listings and orders', () => {
     await insertPayoutsAndShipments(app.ctx, other.accountId)
     await foldCounts(app.ctx)
     await app.ctx.db`analyze slices, shipments`
-    const page = { page: 1, perPage: 25, offset: 0 }
+    const page = { perPage: 25, offset: 0 }
     const read = await app.ctx.begin(
       (db) =>
         rowsRead(db, 'slices', async () => {

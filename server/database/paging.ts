@@ -1,8 +1,8 @@
 import type { Db, Fragment } from './sql.ts'
 import type { Begin } from './transactions.ts'
 
-/** A requested page of a list (§8). `page` counts from 1. */
-export type Page = { page: number; perPage: number; offset: number }
+/** A requested page of a list (§8). */
+export type Page = { perPage: number; offset: number }
 
 /** The rows of a page: `size` rows after `skipped` ones, counted from the start or the end of the list. */
 export type Window = {

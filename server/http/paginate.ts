@@ -35,7 +35,7 @@ export const pageParameters = {
 export function pageOf(query: Query): Page {
   const page = Number(query.page ?? 1)
   const perPage = perPageOf(query.per_page)
-  return { page, perPage, offset: (page - 1) * perPage }
+  return { perPage, offset: (page - 1) * perPage }
 }
 
 /** `Number` alone would also accept 0x10. */
@@ -70,11 +70,12 @@ export type PageEnd = {
 export function pageEnd(
   address: string,
   query: Query,
-  { page, perPage, offset }: Page,
+  { perPage, offset }: Page,
   count: number,
   total: number,
   reach = total,
 ): PageEnd {
+  const page = offset / perPage + 1
   const lastPage = Math.max(1, Math.ceil(Math.min(total, reach) / perPage))
   const filters = Object.keys(query)
     .filter((name) => name !== 'page')

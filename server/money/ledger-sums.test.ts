@@ -72,7 +72,7 @@ const compare = ({ ctx }: TestApp) =>
           and created_at >= coalesce(${from ?? null}::timestamptz, created_at)
           and date_trunc('second', created_at) <= coalesce(${to ?? null}::timestamptz, 'infinity')
       `
-      const page = { page: 1, perPage: 1, offset: 0 }
+      const page = { perPage: 1, offset: 0 }
       const { total } = await listEntries({ ...ctx, db, begin }, filters, page)
       expect({ filters, total }).toEqual({ filters, total: plain!.total })
     }

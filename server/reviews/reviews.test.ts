@@ -141,7 +141,7 @@ it('a page of the reviews of a shop does not read them all', async () => {
       rowsRead(db, 'reviews', async () => {
         const inSnapshot = { ...ctx, begin: (work) => work(db) } as typeof ctx
         const filters = { accountId, isShown: true }
-        const page = { page: 1, perPage: 5, offset: 0 }
+        const page = { perPage: 5, offset: 0 }
         const { rows, total } = await listReviews(inSnapshot, filters, page)
         expect([rows.length, total]).toEqual([5, 500])
       }),

@@ -182,7 +182,7 @@ export async function getReview({ db }: Context, id: number): Promise<Review> {
 
 /** The review of the slice that an order row belongs to, also one that was removed; undefined without one. */
 export const reviewOfOrder = async (ctx: Context, orderId: number): Promise<Review | undefined> =>
-  (await listReviews(ctx, { orderId }, { page: 1, perPage: 1, offset: 0 })).rows[0]
+  (await listReviews(ctx, { orderId }, { perPage: 1, offset: 0 })).rows[0]
 
 /** The latest reviews of a shop that were not removed, for its public page. */
 export async function latestReviews(

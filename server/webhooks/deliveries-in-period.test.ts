@@ -64,7 +64,7 @@ it('the deliveries of a period are those of plain SQL, although ids have gaps an
       order by d.id desc
     `
     const filters = { status, event, from, to, ...(random(2) && { endpointId }) }
-    const page = { page: 1, perPage: 1_000, offset: 0 }
+    const page = { perPage: 1_000, offset: 0 }
     const { rows, total } = await listDeliveries(app.ctx, filters, page)
     const listed = rows.map(({ id }) => id)
     expect({ filters, total, listed }).toEqual({
@@ -101,7 +101,7 @@ it.each([
     for (const more of [{}, { endpointId }]) {
       const read = await app.ctx.begin((db) =>
         rowsRead(db, 'deliveries_from_0', async () => {
-          const page = { page: 1, perPage: 1, offset: 0 }
+          const page = { perPage: 1, offset: 0 }
           const all = { ...filters, ...more }
           const { total } = await listDeliveries({ begin: (work) => work(db) }, all, page)
           expect(total).toBe(expected)

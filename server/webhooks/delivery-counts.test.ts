@@ -14,7 +14,7 @@ import { countDeliveries, hideDeliveries } from './delivery-counts.ts'
 import { beginPartitions } from './partitions.ts'
 
 const HOUR = 60 * 60
-const PAGE = { page: 1, perPage: 1, offset: 0 }
+const PAGE = { perPage: 1, offset: 0 }
 
 it('totals of deliveries equal plain SQL while two processes write, count, hide and drop them', async () => {
   const app = await startTestApp({ settings: NO_LIMITS })

@@ -163,7 +163,7 @@ export const ordersApi =
           ctx,
           member.accountId,
           query.status ?? 'pending',
-          { page: 1, perPage: MAX_PRINTED, offset: 0 },
+          { perPage: MAX_PRINTED, offset: 0 },
         )
         return print(packing, total)
       },

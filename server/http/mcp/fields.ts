@@ -29,7 +29,7 @@ export const pageInput = {
 /** The page that a tool's input requests, with the defaults of the APIs. */
 export function pageOf(input: { page?: number | undefined; per_page?: number | undefined }): Page {
   const { page = 1, per_page = DEFAULT_PER_PAGE } = input
-  return { page, perPage: per_page, offset: (page - 1) * per_page }
+  return { perPage: per_page, offset: (page - 1) * per_page }
 }
 
 /** `{data, meta}` of a list. */

@@ -1,3 +1,5 @@
+import type { Page } from '../../database/paging.ts'
+
 /**
  * Maximum size of a result, which contains its object twice: as structure and as JSON text, for clients of earlier
  * revisions. The rest of 64 KiB is for the protocol's own fields.
@@ -92,7 +94,7 @@ export type ToolPage<Entry> = {
 export function pageResult<Entry>(
   entries: Entry[],
   total: number,
-  { page, perPage }: { page: number; perPage: number },
+  { perPage, offset }: Page,
 ): ToolPage<Entry> {
   const room = fitting(entries).length
   const isWhole = room === entries.length
@@ -101,7 +103,7 @@ export function pageResult<Entry>(
     data: entries.slice(0, size),
     meta: {
       total,
-      page: ((page - 1) * perPage) / size + 1,
+      page: offset / size + 1,
       pages: Math.max(1, Math.ceil(total / size)),
       ...(isWhole ? {} : { per_page: size }),
     },
