@@ -15,7 +15,7 @@ import {
 } from './emails.ts'
 import { type LockedRow, lockSlice } from './locks.ts'
 import type { Order } from './order.ts'
-import { getOrder, refuseErasedBuyer, sliceIdOf } from './orders.ts'
+import { getOrder, getSliceId, refuseErasedBuyer } from './orders.ts'
 import { applyRefund, requireSeenRefunds } from './refund.ts'
 import { cancel, changeOrder, type OrderContext } from './transitions.ts'
 
@@ -79,7 +79,7 @@ export const answerDispute = (
   }: { message: string; photoUrls: string[]; disputeId?: number | undefined },
 ): Promise<Dispute> =>
   inTransaction(ctx, async (tx) => {
-    const sliceId = await sliceIdOf(tx, accountId, orderId)
+    const sliceId = await getSliceId(tx, orderId, accountId)
     await lockSlice(tx, sliceId)
     const dispute = await currentDispute(tx, orderId, disputeId)
     if (dispute.answeredAt) throw conflict('The dispute has already been answered.')
@@ -232,7 +232,7 @@ export async function disputesOfSlice(
   accountId: number,
   orderId: number,
 ): Promise<Dispute[]> {
-  return disputesInSlice(ctx, await sliceIdOf(ctx, accountId, orderId))
+  return disputesInSlice(ctx, await getSliceId(ctx, orderId, accountId))
 }
 
 /** All disputes about the rows of a slice, newest first. */

@@ -277,14 +277,21 @@ export async function getOrder({ db }: { db: Db }, id: number): Promise<Order> {
   return orderFrom(row)
 }
 
-/** The id of an order row's slice. @throws not_found unless the row is the account's */
-export async function sliceIdOf(
+/**
+ * The id of an order row's slice.
+ *
+ * @param accountId only a row of this account is found
+ * @throws not_found
+ */
+export async function getSliceId(
   { db }: { db: Db },
-  accountId: number,
   orderId: number,
+  accountId?: number,
 ): Promise<number> {
   const [order] = await db<{ sliceId: number }[]>`
-    select slice_id as "sliceId" from orders where id = ${orderId} and account_id = ${accountId}
+    select slice_id as "sliceId"
+    from orders
+    where id = ${orderId} ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
   `
   if (!order) throw orderNotFound()
   return order.sliceId

@@ -10,7 +10,7 @@ import { partiesOf, refundEmails } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import { type Order, orderNotFound } from './order.ts'
-import { getOrder } from './orders.ts'
+import { getOrder, getSliceId } from './orders.ts'
 
 export type Refund = {
   /** Decimal euros as sent: it is checked before it is rounded to cents. */
@@ -28,7 +28,7 @@ export type Refund = {
  */
 export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<Order> =>
   inTransaction(ctx, async (tx) => {
-    const { sliceId } = await getOrder(tx, id)
+    const sliceId = await getSliceId(tx, id)
     await lockSlice(tx, sliceId)
     const row = (await lockRows(tx, sliceId)).find((candidate) => candidate.id === id)
     if (!row) throw orderNotFound()

@@ -7,7 +7,7 @@ import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { emailsAbout, partiesOf } from './emails.ts'
 import { lockRows, lockSlice } from './locks.ts'
-import { sliceIdOf } from './orders.ts'
+import { getSliceId } from './orders.ts'
 import { readSlice, type Slice } from './slice.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function shipOrder(
 ): Promise<{ slice: Slice; shippedLines: number }> {
   const shipped = await inTransaction(ctx, async (tx) => {
     const { db } = tx
-    const sliceId = await sliceIdOf(tx, account.id, orderId)
+    const sliceId = await getSliceId(tx, orderId, account.id)
     requirePayout(tx, account)
     const slice = await lockSlice(tx, sliceId)
     const rows = await lockRows(tx, sliceId)

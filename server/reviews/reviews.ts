@@ -7,7 +7,7 @@ import { conflict } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { partiesOf } from '../orders/emails.ts'
 import { lockSlice } from '../orders/locks.ts'
-import { getOrder, refuseErasedBuyer } from '../orders/orders.ts'
+import { getOrder, getSliceId, refuseErasedBuyer } from '../orders/orders.ts'
 import { DAYS } from '../time/units.ts'
 import { newReviewEmail } from './emails.ts'
 import { type Review, reviewNotFound } from './review.ts'
@@ -27,9 +27,8 @@ export const addReview = (
   { stars, text }: { stars: number; text: string | null },
 ): Promise<Review> =>
   inTransaction(ctx, async (tx) => {
-    const { sliceId } = await getOrder(tx, orderId)
+    const sliceId = await getSliceId(tx, orderId)
     await lockSlice(tx, sliceId)
-    // Read again: its status may have changed before the lock.
     const { status, accountId } = await getOrder(tx, orderId)
     if (status !== 'received') {
       throw conflict(`The order is ${status}; a review requires it to be received.`)
@@ -67,7 +66,7 @@ export const changeReview = (
     }
     const { stars = review.stars, text = review.text } = changes
     if (text !== review.text && text !== null) {
-      await refuseErasedBuyer(tx, (await getOrder(tx, orderId)).sliceId)
+      await refuseErasedBuyer(tx, await getSliceId(tx, orderId))
     }
     await tx.db`
       update reviews
@@ -205,7 +204,7 @@ export async function latestReviews(
 
 /** Locks the slice of an order row, and returns its review. @throws not_found */
 async function lockReview(tx: Context, orderId: number): Promise<Review> {
-  const { sliceId } = await getOrder(tx, orderId)
+  const sliceId = await getSliceId(tx, orderId)
   await lockSlice(tx, sliceId)
   const [found] = await tx.db<{ id: number }[]>`
     select id from reviews where slice_id = ${sliceId} and removed_at is null

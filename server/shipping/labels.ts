@@ -9,7 +9,7 @@ import {
 import type { Context } from '../context.ts'
 import type { Fulfilment } from '../enums.ts'
 import { conflict, providerError } from '../errors.ts'
-import { sliceIdOf } from '../orders/orders.ts'
+import { getSliceId } from '../orders/orders.ts'
 import { requirePayout } from '../orders/ship-order.ts'
 import type { Label } from './label.ts'
 import { labelUrl } from './label-link.ts'
@@ -40,7 +40,7 @@ export async function buyLabel(
   ctx: ShippingContext,
   { account, orderId }: Caller,
 ): Promise<Label & { sliceId: number }> {
-  const sliceId = await sliceIdOf(ctx, account.id, orderId)
+  const sliceId = await getSliceId(ctx, orderId, account.id)
   requirePayout(ctx, account)
   const parcel = await readParcel(ctx, sliceId)
   if (parcel.fulfilment === 'self_ship') return { sliceId, ...selfShipped(parcel) }

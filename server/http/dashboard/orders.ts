@@ -5,7 +5,7 @@ import { getAccount } from '../../accounts/accounts.ts'
 import { DISPUTE_STATES, ORDER_STATUSES } from '../../enums.ts'
 import { refundsOfSlice } from '../../money/ledger.ts'
 import { answerDispute, disputesOfSlice, listDisputes } from '../../orders/disputes.ts'
-import { sliceIdOf } from '../../orders/orders.ts'
+import { getSliceId } from '../../orders/orders.ts'
 import {
   MAX_PRINTED,
   PACKED_STATUSES,
@@ -232,7 +232,7 @@ export const ordersApi =
       },
       async (request) => {
         const { member, params, body } = request
-        await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
+        await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
         const answer = answerOf(body)
         return {
           data: disputeJson(await answerDispute(ctx, member.accountId, params.order, answer)),
@@ -266,7 +266,7 @@ export const ordersApi =
       },
       async (request) => {
         const { member, params, body } = request
-        await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
+        await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
         const account = await getAccount(ctx, member.accountId)
         await shipOrder(ctx, account, params.order, body?.tracking_code?.trim() || null)
         return { data: await readOwnSlice(ctx, account, params.order) }
@@ -285,7 +285,7 @@ export const ordersApi =
       },
       async (request) => {
         const { member, params, body } = request
-        await refuseInvalid(request, params.order, (id) => sliceIdOf(ctx, member.accountId, id))
+        await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
         await cancelAsSeller(ctx, member.accountId, params.order, body)
         const account = await getAccount(ctx, member.accountId)
         return { data: await readOwnSlice(ctx, account, params.order) }

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { ORDER_STATUSES } from '../../enums.ts'
-import { listOrders, sliceIdOf } from '../../orders/orders.ts'
+import { getSliceId, listOrders } from '../../orders/orders.ts'
 import { shipOrder } from '../../orders/ship-order.ts'
 import type { Service } from '../../service.ts'
 import { getLabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
@@ -123,7 +123,7 @@ export const orderRoutes =
       async (request) => {
         const { account } = request.caller
         const { order: id } = request.params
-        await refuseInvalid(request, id, (id) => sliceIdOf(ctx, account.id, id))
+        await refuseInvalid(request, id, (id) => getSliceId(ctx, id, account.id))
         const code = request.body?.tracking_code?.trim() || null
         const { slice, shippedLines } = await shipOrder(ctx, account, id, code)
         return {

@@ -2,7 +2,7 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import Type from 'typebox'
 import { DISPUTE_STATES } from '../../enums.ts'
 import { answerDispute, listDisputes } from '../../orders/disputes.ts'
-import { sliceIdOf } from '../../orders/orders.ts'
+import { getSliceId } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
@@ -82,7 +82,7 @@ export const disputeAnswerRoutes =
       async (request) => {
         const { id: accountId } = request.caller.account
         const { order } = request.params
-        await refuseInvalid(request, order, (id) => sliceIdOf(ctx, accountId, id))
+        await refuseInvalid(request, order, (id) => getSliceId(ctx, id, accountId))
         const answer = answerOf(request.body)
         return { data: disputeJson(await answerDispute(ctx, accountId, order, answer)) }
       },

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { ORDER_STATUSES } from '../../enums.ts'
-import { listOrders, sliceIdOf } from '../../orders/orders.ts'
+import { getSliceId, listOrders } from '../../orders/orders.ts'
 import { PACKED_STATUSES, readPacking } from '../../orders/packing.ts'
 import { cancelAsSeller } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
@@ -148,7 +148,7 @@ export const ownOrderRoutes =
       async (request) => {
         const { account } = request.caller
         const { order } = request.params
-        await refuseInvalid(request, order, (id) => sliceIdOf(ctx, account.id, id))
+        await refuseInvalid(request, order, (id) => getSliceId(ctx, id, account.id))
         return { data: ownOrderJson(await cancelAsSeller(ctx, account.id, order, request.body)) }
       },
     )
