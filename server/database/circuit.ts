@@ -1,4 +1,4 @@
-import { DatabaseUnavailable } from './unavailable.ts'
+import { DatabaseUnavailable, TOO_MANY_CONNECTIONS } from './unavailable.ts'
 
 /**
  * A circuit breaker for the database. While it is open, statements fail at once, and probes on connections of their
@@ -35,8 +35,6 @@ const CIRCUIT_TIMES: CircuitTimes = {
 
 /** A frozen server accepts connections and never responds on them: new probes run in addition to those. */
 const MAX_PROBES = 10
-
-const TOO_MANY_CONNECTIONS = '53300'
 
 /** One attempt to reach the database: `answer` resolves when it has responded. */
 type Probe = { answer: Promise<unknown>; end(): void }

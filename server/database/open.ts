@@ -6,7 +6,7 @@ import { connectAlone } from './connect.ts'
 import { startEmbedded } from './embedded/embedded.ts'
 import { splitSocket } from './socket.ts'
 import type { Sql } from './sql.ts'
-import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
+import { DatabaseUnavailable, isUnavailable, TOO_MANY_CONNECTIONS } from './unavailable.ts'
 
 export type OpenDatabase = {
   url: string
@@ -61,8 +61,6 @@ export async function openDatabase(
 }
 
 const DISK_FULL = '53100'
-
-const TOO_MANY_CONNECTIONS = '53300'
 
 /** A pool that can't open a connection wraps the server's reason. */
 const causeOf = (error: unknown): NodeJS.ErrnoException =>

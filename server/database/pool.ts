@@ -2,7 +2,13 @@ import { type Budget, beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
 import type { Sql } from './sql.ts'
 import { handlerOf, observe, type Statement, withHandler } from './statements.ts'
-import { DatabaseUnavailable, isConnectionLoss, isReadOnly } from './unavailable.ts'
+import {
+  connectionsClosed,
+  DatabaseUnavailable,
+  isConnectionLoss,
+  isReadOnly,
+  tookTooLong,
+} from './unavailable.ts'
 
 export type PoolLimits = {
   /** Time limit of a statement, the wait for a connection included. */
@@ -96,7 +102,7 @@ export function poolOf(
   }
 
   const refusal = (): Error | undefined => {
-    if (ending) return new DatabaseUnavailable('The connections to the database are closed.')
+    if (ending) return connectionsClosed()
     if (circuit.unavailable) return circuit.unavailable
     if (all.size < maxStatements) return undefined
     return new DatabaseUnavailable('Too many statements are waiting for the database.')
@@ -270,7 +276,7 @@ export function poolOf(
       if (now - running.startedAt > suspectMs) isSlow = true
       if (now < running.deadline) continue
       end(running)
-      running.fail(new DatabaseUnavailable('The database did not answer in time.'))
+      running.fail(tookTooLong())
     }
     if (isSlow) circuit.suspect()
     for (const connection of [...connections, ...stale]) {
@@ -295,7 +301,7 @@ export function poolOf(
     }
     clearInterval(timer)
     circuit.close()
-    failWaiting(new DatabaseUnavailable('The connections to the database are closed.'))
+    failWaiting(connectionsClosed())
     const open = [...connections, ...stale].map(({ sql }) => sql)
     await Promise.all([base, ...open].map((sql) => sql.end({ timeout: 0 }).catch(() => {})))
   }

@@ -1,4 +1,4 @@
-import { isOver, type Waiter, waitFor, within } from './shared-work.ts'
+import { splitByTime, type Waiter, waitFor, within } from './shared-work.ts'
 import type { Db } from './sql.ts'
 import { isUnavailable } from './unavailable.ts'
 
@@ -59,9 +59,7 @@ async function readAll<Ctx extends Tx, Item, Result>(
     const results = await within(waiters, () => read(ctx, items))
     for (const [index, waiter] of waiters.entries()) waiter.resolve(results[index]!)
   } catch (error) {
-    const { over = [], left = [] } = Object.groupBy(waiters, (one) =>
-      isOver(one) ? 'over' : 'left',
-    )
+    const { over, left } = splitByTime(waiters)
     // The time of one request may have ended the read of all.
     const readsAgain = isUnavailable(error) && over.length > 0 && left.length > 0
     for (const waiter of readsAgain ? over : waiters) waiter.reject(error)

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
-import { isOver, type Waiter, waitFor, within } from './shared-work.ts'
-import { DatabaseUnavailable, isConnectionLoss, isUnavailable } from './unavailable.ts'
+import { isOver, splitByTime, type Waiter, waitFor, within } from './shared-work.ts'
+import { DatabaseUnavailable, isConnectionLoss, isUnavailable, tookTooLong } from './unavailable.ts'
 
 /**
  * The outcome of one item: its result, the error to throw to its caller, or `locked` if it would have to wait for another
@@ -119,12 +119,8 @@ function openQueue<Tx, Item, Result>(
     while (waiting.length > 0) {
       const waiters = waiting.slice(0, MAX_ITEMS)
       waiting = waiting.slice(MAX_ITEMS)
-      const { over = [], left = [] } = Object.groupBy(waiters, (one) =>
-        isOver(one) ? 'over' : 'left',
-      )
-      for (const waiter of over) {
-        waiter.reject(new DatabaseUnavailable('The database did not answer in time.'))
-      }
+      const { over, left } = splitByTime(waiters)
+      for (const waiter of over) waiter.reject(tookTooLong())
       if (left.length > 0) await handle(left)
     }
     isRunning = false

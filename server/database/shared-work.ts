@@ -1,7 +1,7 @@
 import { withTimeout } from '../time/with-timeout.ts'
 import { type Budget, beginWait, currentBudget, endWait, newBudget, withBudget } from './budget.ts'
 import { WRITE_LIMIT_MS } from './connect.ts'
-import { DatabaseUnavailable } from './unavailable.ts'
+import { tookTooLong } from './unavailable.ts'
 
 /** An item that is handled together with those of other callers, and its caller. */
 export type Waiter<Item, Result> = {
@@ -59,6 +59,12 @@ const MIN_LEFT_MS = 2
 export const isOver = <Item, Result>(waiter: Waiter<Item, Result>): boolean =>
   leftOf(waiter) < MIN_LEFT_MS
 
+/** The waiters whose time is over, and those that have time left. */
+export function splitByTime<Item, Result>(waiters: Waiter<Item, Result>[]) {
+  const { over = [], left = [] } = Object.groupBy(waiters, (one) => (isOver(one) ? 'over' : 'left'))
+  return { over, left }
+}
+
 /** The remaining milliseconds of a waiter. */
 const leftOf = <Item, Result>({ leftMs, since }: Waiter<Item, Result>) =>
   leftMs - (performance.now() - since)
@@ -69,7 +75,7 @@ export async function waitForShared<T>(work: Promise<T>): Promise<T> {
   if (!budget) return work
   const leftMs = beginWait(budget, performance.now())
   const fail = () => {
-    throw new DatabaseUnavailable('The database did not answer in time.')
+    throw tookTooLong()
   }
   try {
     return await withTimeout(leftMs, work, fail)

@@ -4,7 +4,7 @@ import { circuitFor, WRITE_LIMIT_MS } from './connect.ts'
 import type { Db } from './sql.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
 import { openTransactionConnection, type TransactionConnection } from './transaction-connection.ts'
-import { DatabaseUnavailable } from './unavailable.ts'
+import { connectionsClosed, DatabaseUnavailable, tookTooLong } from './unavailable.ts'
 
 /** Runs `work` in a transaction and returns its result. If it throws, the transaction is rolled back. */
 export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) => Promise<T>
@@ -186,10 +186,7 @@ export function transactionsOn(
     includesCommit: boolean,
   ): Promise<T> => {
     const limit = mode === 'write' ? limitOn(connection, limits.writeMs) : NO_LIMIT
-    const timer = setTimeout(
-      () => connection.abort(new DatabaseUnavailable('The database did not answer in time.')),
-      timeoutMs,
-    ).unref()
+    const timer = setTimeout(() => connection.abort(tookTooLong()), timeoutMs).unref()
     const transaction = async () => {
       const { limitsTransactions } = await connected(connection)
       if (!includesCommit) clearTimeout(timer)
@@ -238,9 +235,6 @@ export function transactionsOn(
     },
   }
 }
-
-const connectionsClosed = () =>
-  new DatabaseUnavailable('The connections to the database are closed.')
 
 async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.

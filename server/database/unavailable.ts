@@ -10,6 +10,15 @@ export class DatabaseUnavailable extends Error {
   readonly code = 'DATABASE_UNAVAILABLE'
 }
 
+/** The error of a statement, or of a wait for one, whose time is over. */
+export const tookTooLong = () => new DatabaseUnavailable('The database did not answer in time.')
+
+export const connectionsClosed = () =>
+  new DatabaseUnavailable('The connections to the database are closed.')
+
+/** SQLSTATE of a server whose connections are all in use. */
+export const TOO_MANY_CONNECTIONS = '53300'
+
 /** SQLSTATE classes and codes of statements that may succeed when they are retried. */
 const TRANSIENT_STATES = [
   '08', // connection exception
