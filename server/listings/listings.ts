@@ -5,7 +5,7 @@ import { type Page, type Window, windowOf } from '../database/paging.ts'
 import { valuesIn } from '../database/record-text.ts'
 import { MAX_ITEMS, readTogether, type SharedRead } from '../database/shared-reads.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { notFound } from '../errors.ts'
@@ -347,12 +347,13 @@ async function writeChanges(
   await signal('offers')
 }
 
-/** The account's listings with these ids, in their order. Leaves out those that are not the account's. */
-export function readListings(
+/** The account's listings with these ids, in their order. Leaves out removed ones and those of other accounts. */
+export async function readListings(
   { db, now }: Context,
   accountId: number,
   ids: number[],
 ): Promise<Listing[]> {
+  if (ids.length === 0) return []
   return db<Listing[]>`
     select ${columns(db, now())}
     from unnest(${ids}::bigint[]) with ordinality as wanted (id, place)
@@ -364,24 +365,9 @@ export function readListings(
 
 /** @throws not_found unless the listing is the account's */
 export async function findListing(ctx: Context, accountId: number, id: number): Promise<Listing> {
-  const [listing] = await findListings(ctx, accountId, [id])
+  const [listing] = await readListings(ctx, accountId, [id])
   if (!listing) throw listingNotFound()
   return listing
-}
-
-/** Reads the listings with these ids that are the account's, in any order. */
-export async function findListings(
-  { db, now }: Context,
-  accountId: number,
-  ids: number[],
-): Promise<Listing[]> {
-  if (ids.length === 0) return []
-  return db<Listing[]>`
-    select ${columns(db, now())}
-    from listings
-    where
-      id = any(${ids}::bigint[]) and account_id = ${accountId} and status <> 'removed'
-  `
 }
 
 /** @throws not_found unless the listing is the account's */
@@ -438,7 +424,9 @@ async function lockListings(
 export const listingNotFound = () => notFound('There is no such listing.')
 
 /** The columns of a Listing. */
-const columns = (db: Db, now: Date) => db`${storedColumns(db)}, ${reserved(db, now)} as reserved`
+const columns = (db: Db, now: Date) => db`
+  ${storedColumns(db)}, ${reservedUnits(db, db`listings.id`, now)} as reserved
+`
 
 /** The columns of a Listing that the table has. */
 export const storedColumns = (db: Db) => db`
@@ -459,12 +447,12 @@ export const storedColumns = (db: Db) => db`
   updated_at as "updatedAt"
 `
 
-/** Units of a row of `listings` that carts hold. */
-const reserved = (db: Db, now: Date) => db`
+/** Units of a listing that carts hold. */
+export const reservedUnits = (db: Db, listingId: Fragment, now: Date) => db`
   (
     select coalesce(sum(r.quantity), 0)
     from reservations r
-    where r.listing_id = listings.id and r.expires_at > ${now}
+    where r.listing_id = ${listingId} and r.expires_at > ${now}
   )
 `
 

@@ -4,6 +4,7 @@ import type { Db } from '../database/sql.ts'
 import type { Condition, Language } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import type { Listable } from './listing.ts'
+import { reservedUnits } from './listings.ts'
 import { type OfferModel, offersFrom } from './offer-model.ts'
 import { isOf, type Offer, type Seller, sellerColumns } from './offers.ts'
 
@@ -207,11 +208,7 @@ const offerColumns = (db: Db, now: Date) => db`
   l.product_slug as "productSlug",
   l.price_cents as "priceCents",
   l.quantity,
-  (
-    select coalesce(sum(r.quantity), 0)
-    from reservations r
-    where r.listing_id = l.id and r.expires_at > ${now}
-  ) as reserved,
+  ${reservedUnits(db, db`l.id`, now)} as reserved,
   l.condition,
   l.language,
   l.printing,

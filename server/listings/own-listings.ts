@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Page } from '../database/paging.ts'
 import type { Listing } from './listing.ts'
-import { findListing, findListings, type ListingFilters, listListings } from './listings.ts'
+import { findListing, type ListingFilters, listListings, readListings } from './listings.ts'
 
 /** A listing with the facts that only its seller's own software reads. */
 export type OwnListing = Listing & {
@@ -32,12 +32,12 @@ export async function findOwnListing(
   return listing!
 }
 
-/** Reads the listings with these ids that are the account's and not deleted, in any order. */
+/** Reads the listings with these ids that are the account's and not deleted, in their order. */
 export const findOwnListings = async (
   ctx: Context,
   accountId: number,
   ids: number[],
-): Promise<OwnListing[]> => withOwnFacts(ctx, await findListings(ctx, accountId, ids))
+): Promise<OwnListing[]> => withOwnFacts(ctx, await readListings(ctx, accountId, ids))
 
 /** Adds references and failed photos to listings of one seller. */
 export async function withOwnFacts({ db }: Context, listings: Listing[]): Promise<OwnListing[]> {

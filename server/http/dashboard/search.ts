@@ -44,10 +44,9 @@ export const searchApi =
           findOrders(ctx, accountId, q, number),
           nextIds(ctx, accountId, searchOf(catalog, { q }), null, MAX_FOUND),
         ])
-        const wanted = number === undefined ? ids : [number, ...ids]
-        const found = await findOwnListings(ctx, accountId, wanted)
+        const wanted = new Set(number === undefined ? ids : [number, ...ids])
+        const found = await findOwnListings(ctx, accountId, [...wanted])
         const listings = found
-          .sort((a, b) => wanted.indexOf(a.id) - wanted.indexOf(b.id))
           .slice(0, MAX_FOUND)
           .map((listing) => dashboardListing(ctx, account, listing))
         return {
