@@ -4,7 +4,14 @@ import { validationError } from '../errors.ts'
 import { applyChanges, type ListingChanges, MAX_PRICE_CENTS, MAX_QUANTITY } from './listing.ts'
 import { listingNotFound } from './listings.ts'
 import { lockReferences, referenceTaken, referenceWithBlanks } from './references.ts'
-import { type ItemOutcome, type LockedListing, lockTargets, type Target } from './targets.ts'
+import {
+  type ItemOutcome,
+  isSame,
+  type LockedListing,
+  lockTargets,
+  type Target,
+  writeListings,
+} from './targets.ts'
 
 /** Changes to a listing in a batch. Absent fields stay as they are. */
 export type BatchedChange = {
@@ -120,15 +127,8 @@ function applyBatched(
 const changedByPercent = (cents: number, percent: number) =>
   Math.round(Number(((cents * (100 + percent)) / 100).toPrecision(14)))
 
-const isSame = (a: LockedListing, b: LockedListing) =>
-  a.priceCents === b.priceCents &&
-  a.quantity === b.quantity &&
-  a.status === b.status &&
-  a.description === b.description &&
-  a.reference === b.reference
-
 async function write(
-  { db, now, signal }: Context,
+  tx: Context,
   changed: LockedListing[],
   before: Map<number, LockedListing>,
 ): Promise<void> {
@@ -139,28 +139,9 @@ async function write(
     return old !== null && old !== reference
   })
   if (moved.length > 0) {
-    await db`
+    await tx.db`
       update listings set reference = null where id = any(${moved.map(({ id }) => id)}::bigint[])
     `
   }
-  await db`
-    update listings
-    set
-      price_cents = changed.price_cents,
-      quantity = changed.quantity,
-      status = changed.status,
-      description = changed.description,
-      reference = changed.reference,
-      updated_at = greatest(updated_at, ${now()})
-    from unnest(
-      ${changed.map(({ id }) => id)}::bigint[],
-      ${changed.map(({ priceCents }) => priceCents)}::int[],
-      ${changed.map(({ quantity }) => quantity)}::int[],
-      ${changed.map(({ status }) => status)}::text[],
-      ${changed.map(({ description }) => description)}::text[],
-      ${changed.map(({ reference }) => reference)}::text[]
-    ) as changed (id, price_cents, quantity, status, description, reference)
-    where listings.id = changed.id
-  `
-  await signal('offers')
+  await writeListings(tx, changed, tx.now())
 }

@@ -9,7 +9,8 @@ import type { Db, Fragment } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import { LISTING_STATUSES, type ListingStatus } from '../enums.ts'
 import { notFound } from '../errors.ts'
-import { applyChanges, type Changeable, type Listing, type ListingChanges } from './listing.ts'
+import { applyChanges, type Listing, type ListingChanges } from './listing.ts'
+import { isSame, writeListings } from './targets.ts'
 
 export type ListingFilters = {
   status?: ListingStatus | undefined
@@ -304,47 +305,21 @@ async function applyAll(
 ): Promise<Outcome<Listing>[]> {
   const listings = await lockListings(tx, requested, waits)
   const now = tx.now()
-  const changed = new Map<number, Listing>()
+  const changed = new Map<number, OwnedListing>()
   const outcomes = requested.map(({ accountId, id, changes }): Outcome<Listing> => {
     const before = listings.get(id)
     // Locked by another transaction, or not there.
     if (!before && !waits) return 'locked'
     if (before?.accountId !== accountId) return { error: listingNotFound() }
-    const after = applyChanges(before, changes)
+    const after = { ...before, ...applyChanges(before, changes) }
     if (isSame(before, after)) return { result: before }
-    const updatedAt = before.updatedAt > now ? before.updatedAt : now
-    const listing = { ...before, ...after, updatedAt }
+    const listing = { ...after, updatedAt: before.updatedAt > now ? before.updatedAt : now }
     listings.set(id, listing)
     changed.set(id, listing)
     return { result: listing }
   })
-  if (changed.size > 0) await writeChanges(tx, [...changed.values()], now)
+  if (changed.size > 0) await writeListings(tx, [...changed.values()], now)
   return outcomes
-}
-
-async function writeChanges(
-  { db, signal }: Context,
-  listings: Listing[],
-  now: Date,
-): Promise<void> {
-  await db`
-    update listings
-    set
-      price_cents = changed.price_cents,
-      quantity = changed.quantity,
-      status = changed.status,
-      description = changed.description,
-      updated_at = greatest(updated_at, ${now})
-    from unnest(
-      ${listings.map(({ id }) => id)}::bigint[],
-      ${listings.map(({ priceCents }) => priceCents)}::int[],
-      ${listings.map(({ quantity }) => quantity)}::int[],
-      ${listings.map(({ status }) => status)}::text[],
-      ${listings.map(({ description }) => description)}::text[]
-    ) as changed (id, price_cents, quantity, status, description)
-    where listings.id = changed.id
-  `
-  await signal('offers')
 }
 
 /** The account's listings with these ids, in their order. Leaves out removed ones and those of other accounts. */
@@ -382,7 +357,7 @@ export async function requireListing(
   if (!found) throw listingNotFound()
 }
 
-type LockedListing = Listing & { accountId: number }
+type OwnedListing = Listing & { accountId: number; reference: string | null }
 
 /**
  * Locks listings until the transaction ends, in the order of locks.ts. Leaves out those of other accounts, which nobody
@@ -394,11 +369,11 @@ async function lockListings(
   { db, now }: Context,
   wanted: { accountId: number; id: number }[],
   waits: boolean,
-): Promise<Map<number, LockedListing>> {
+): Promise<Map<number, OwnedListing>> {
   const ids = wanted.map(({ id }) => id)
   const [rows, held] = await Promise.all([
-    db<LockedListing[]>`
-      select account_id as "accountId", 0 as reserved, ${storedColumns(db)}
+    db<OwnedListing[]>`
+      select account_id as "accountId", reference, 0 as reserved, ${storedColumns(db)}
       from listings
       where
         (id, account_id) in (
@@ -455,9 +430,3 @@ export const reservedUnits = (db: Db, listingId: Fragment, now: Date) => db`
     where r.listing_id = ${listingId} and r.expires_at > ${now}
   )
 `
-
-const isSame = (a: Changeable, b: Changeable) =>
-  a.priceCents === b.priceCents &&
-  a.quantity === b.quantity &&
-  a.status === b.status &&
-  a.description === b.description

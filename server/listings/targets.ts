@@ -5,7 +5,7 @@ import type { ApiError } from '../errors.ts'
 /** Names one listing of an account, by its id or the seller's reference. */
 export type Target = { id: number } | { reference: string }
 
-/** The part of a listing that a batch can change, locked by its transaction. */
+/** The part of a listing that its seller can change, locked by the transaction. */
 export type LockedListing = {
   id: number
   reference: string | null
@@ -49,4 +49,39 @@ export async function lockTargets(
     for no key update
   `
   return new Map(rows.map((listing) => [listing.id, listing]))
+}
+
+/** Whether a change has no effect. */
+export const isSame = (a: LockedListing, b: LockedListing) =>
+  a.priceCents === b.priceCents &&
+  a.quantity === b.quantity &&
+  a.status === b.status &&
+  a.description === b.description &&
+  a.reference === b.reference
+
+export async function writeListings(
+  { db, signal }: Context,
+  changed: LockedListing[],
+  now: Date,
+): Promise<void> {
+  await db`
+    update listings
+    set
+      price_cents = changed.price_cents,
+      quantity = changed.quantity,
+      status = changed.status,
+      description = changed.description,
+      reference = changed.reference,
+      updated_at = greatest(updated_at, ${now})
+    from unnest(
+      ${changed.map(({ id }) => id)}::bigint[],
+      ${changed.map(({ priceCents }) => priceCents)}::int[],
+      ${changed.map(({ quantity }) => quantity)}::int[],
+      ${changed.map(({ status }) => status)}::text[],
+      ${changed.map(({ description }) => description)}::text[],
+      ${changed.map(({ reference }) => reference)}::text[]
+    ) as changed (id, price_cents, quantity, status, description, reference)
+    where listings.id = changed.id
+  `
+  await signal('offers')
 }
