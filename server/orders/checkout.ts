@@ -118,13 +118,13 @@ const listingIdsOf = (carts: Cart[]) => [
 
 /** The locked listings, the reservations of their units, and their sellers. `sell` keeps them up to date. */
 type Market = {
-  listings: Map<number, LockedListing>
+  listings: Map<number, ListingForSale>
   reservations: { listingId: number; cartId: string; quantity: number }[]
   /** Sellers who are on holiday or suspended are left out. */
   sellers: Map<number, SellerOfSale>
 }
 
-type LockedListing = {
+type ListingForSale = {
   id: number
   accountId: number
   status: ListingStatus
@@ -147,7 +147,7 @@ async function lockMarket(
   waits: boolean,
 ): Promise<Market> {
   const [listings, reservations, sellers] = await Promise.all([
-    db<LockedListing[]>`
+    db<ListingForSale[]>`
       select id, account_id as "accountId", status, quantity, price_cents as "priceCents"
       from listings
       where id = any(${listingIds}::bigint[]) and status <> 'removed'
@@ -188,7 +188,7 @@ async function lockMarket(
 /** A cart that is sold, with a slice for each seller in the order of their ids. */
 type Sale = { cart: Cart; sold: Sold[]; slices: NewSlice[] }
 type Sold = {
-  listing: LockedListing
+  listing: ListingForSale
   quantity: number
   /** Stock after the sale. */
   left: number
@@ -241,7 +241,7 @@ function sell(market: Market, cart: Cart): Sale {
 }
 
 function requireStock(
-  { id, status, quantity }: LockedListing,
+  { id, status, quantity }: ListingForSale,
   wanted: number,
   reservations: Market['reservations'],
   cartId: string | undefined,
@@ -370,7 +370,7 @@ async function consumeReservations({ db }: Context, sales: Sale[]): Promise<void
   `
 }
 
-async function writeStock({ db, now, signal }: Context, listings: LockedListing[]): Promise<void> {
+async function writeStock({ db, now, signal }: Context, listings: ListingForSale[]): Promise<void> {
   await db`
     update listings
     set
