@@ -15,8 +15,9 @@ import {
 } from './emails.ts'
 import { type LockedRow, lockSlice } from './locks.ts'
 import type { Order } from './order.ts'
-import { getOrder, getSliceId, refuseErasedBuyer } from './orders.ts'
+import { getOrder, getSliceId } from './orders.ts'
 import { applyRefund, requireSeenRefunds } from './refund.ts'
+import { requireUnerasedBuyer } from './slice.ts'
 import { cancel, changeOrder, type OrderContext } from './transitions.ts'
 
 const ANSWER_WITHIN_MS = 5 * DAYS
@@ -46,7 +47,7 @@ export function openDispute(
     },
     async (tx, row) => {
       const { db, now } = tx
-      if (message !== null) await refuseErasedBuyer(tx, row.sliceId)
+      if (message !== null) await requireUnerasedBuyer(tx, row.sliceId)
       await db`
         update orders set status = 'disputed', disputed_at = ${now()} where id = ${row.id}
       `

@@ -4,7 +4,6 @@ import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import { OPEN_STATUSES, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
-import { conflict } from '../errors.ts'
 import { endOfSecond } from '../time/storable-time.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 
@@ -76,22 +75,6 @@ export type AllOrdersFilters = {
   from?: Date | undefined
   /** Includes its second. */
   to?: Date | undefined
-}
-
-/**
- * Refuses a text of or to a buyer whose data was erased, because nothing would erase it. The caller holds the slice's lock.
- *
- * @throws conflict
- */
-export async function refuseErasedBuyer({ db }: Context, sliceId: number): Promise<void> {
-  const [erased] = await db`
-    select 1
-    from slices s
-    join checkouts c on c.id = s.checkout_id
-    where s.id = ${sliceId} and c.erased_at is not null
-  `
-  if (erased)
-    throw conflict('The buyer’s data was erased, so no text of or to the buyer is stored.')
 }
 
 /** One page of the order rows of all sellers, newest first, and the total. */

@@ -1,6 +1,8 @@
+import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
 import type { Fulfilment } from '../enums.ts'
+import { conflict } from '../errors.ts'
 import type { Address } from '../text/address.ts'
 import { type Order, orderNotFound, type Tracking } from './order.ts'
 import { columns, joins, type OrderColumns, orderFrom } from './orders.ts'
@@ -98,4 +100,20 @@ export function sliceOf(rows: SliceRow[]): Slice {
       updatedAt: row.trackingUpdatedAt,
     },
   }
+}
+
+/**
+ * Refuses a text of or to a buyer whose data was erased, because nothing would erase it. The caller holds the slice's lock.
+ *
+ * @throws conflict
+ */
+export async function requireUnerasedBuyer({ db }: Context, sliceId: number): Promise<void> {
+  const [erased] = await db`
+    select 1
+    from slices s
+    join checkouts c on c.id = s.checkout_id
+    where s.id = ${sliceId} and c.erased_at is not null
+  `
+  if (erased)
+    throw conflict('The buyer’s data was erased, so no text of or to the buyer is stored.')
 }

@@ -7,7 +7,8 @@ import { conflict } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { partiesOf } from '../orders/emails.ts'
 import { lockSlice } from '../orders/locks.ts'
-import { getOrder, getSliceId, refuseErasedBuyer } from '../orders/orders.ts'
+import { getOrder, getSliceId } from '../orders/orders.ts'
+import { requireUnerasedBuyer } from '../orders/slice.ts'
 import { DAYS } from '../time/units.ts'
 import { newReviewEmail } from './emails.ts'
 import { type Review, reviewNotFound } from './review.ts'
@@ -33,7 +34,7 @@ export const addReview = (
     if (status !== 'received') {
       throw conflict(`The order is ${status}; a review requires it to be received.`)
     }
-    if (text !== null) await refuseErasedBuyer(tx, sliceId)
+    if (text !== null) await requireUnerasedBuyer(tx, sliceId)
     const now = tx.now()
     const [inserted] = await tx.db<{ id: number }[]>`
       insert into reviews (slice_id, order_id, account_id, stars, text, created_at, updated_at)
@@ -66,7 +67,7 @@ export const changeReview = (
     }
     const { stars = review.stars, text = review.text } = changes
     if (text !== review.text && text !== null) {
-      await refuseErasedBuyer(tx, await getSliceId(tx, orderId))
+      await requireUnerasedBuyer(tx, await getSliceId(tx, orderId))
     }
     await tx.db`
       update reviews
@@ -117,7 +118,7 @@ export const replyToReview = (
     if (!found) throw reviewNotFound()
     await lockSlice(tx, found.sliceId)
     await requireReview(tx, accountId, id)
-    await refuseErasedBuyer(tx, found.sliceId)
+    await requireUnerasedBuyer(tx, found.sliceId)
     const { reply } = await getReview(tx, id)
     if (former !== undefined && reply !== former && reply !== text) {
       throw conflict('Another reply was saved meanwhile. Reply again to replace it.')

@@ -12,7 +12,8 @@ import { type AttemptRow, attemptFrom } from './attempt-row.ts'
 import { type Delivery, deliveryNotFound } from './delivery.ts'
 import { numberKept } from './delivery-counts.ts'
 import { requireEndpoint } from './endpoints.ts'
-import { dropPartitions, firstKept, isKept } from './partitions.ts'
+import { firstKept, isKept } from './kept.ts'
+import { dropPartitions } from './partitions.ts'
 
 /**
  * Requests an immediate attempt in addition to the schedule.

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { addNewRows, endOfBatch, isNew, type SummedRows } from '../database/new-rows.ts'
 import type { Db, Fragment } from '../database/sql.ts'
+import { keptFrom } from './kept.ts'
 
 /**
  * The kept number of deliveries to each endpoint (docs/partitions.md). Deliveries are only added, at the end of the ids,
@@ -28,12 +29,12 @@ const DELIVERIES: SummedRows = {
 export const countDeliveries = (ctx: Context): Promise<void> => addNewRows(ctx, DELIVERIES)
 
 /** Hides the deliveries below an id, and subtracts those that were counted. */
-export async function hideDeliveries(ctx: Context, keptFrom: number): Promise<void> {
-  while (await hideBatch(ctx, keptFrom));
+export async function hideDeliveries(ctx: Context, limit: number): Promise<void> {
+  while (await hideBatch(ctx, limit));
 }
 
 /** @returns whether there may be more to hide */
-const hideBatch = (ctx: Context, keptFrom: number): Promise<boolean> =>
+const hideBatch = (ctx: Context, limit: number): Promise<boolean> =>
   inTransaction(ctx, async ({ db }) => {
     const [state] = await db<{ countedTo: number }[]>`
       select counted_to as "countedTo" from delivery_count_state for update
@@ -42,8 +43,8 @@ const hideBatch = (ctx: Context, keptFrom: number): Promise<boolean> =>
       select kept_from as "from" from retention where table_name = 'deliveries'
     `
     const { from } = kept!
-    if (from >= keptFrom) return false
-    const end = (await endOfBatch(db, 'deliveries', from, keptFrom)) ?? keptFrom
+    if (from >= limit) return false
+    const end = (await endOfBatch(db, 'deliveries', from, limit)) ?? limit
     await db`
       update delivery_counts
       set number = delivery_counts.number - hidden.number
@@ -80,8 +81,7 @@ export const numberKept = (db: Db, isListed: Fragment): Fragment => db`
       select count(*)
       from delivery_queue
       where
-        delivery_id < (select kept_from from retention where table_name = 'deliveries')
-        and ${isListed}
+        delivery_id < ${keptFrom(db)} and ${isListed}
     )
   )
 `
