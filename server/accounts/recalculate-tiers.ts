@@ -4,7 +4,9 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { SellerTier } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { dayOf } from '../time/day-of.ts'
 import { monthOf } from '../time/months.ts'
+import { MINUTES } from '../time/units.ts'
 import { COMMISSION_RATES, earnedIn } from './tiers.ts'
 
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
@@ -110,6 +112,4 @@ export const tierEmail = (
 })
 
 /** The month of the latest run that is due. */
-const monthOfRun = (now: Date) => monthOf(new Date(now.getTime() - AT_MINUTE * 60_000))
-
-const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)
+const monthOfRun = (now: Date) => monthOf(new Date(now.getTime() - AT_MINUTE * MINUTES))

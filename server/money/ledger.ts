@@ -3,6 +3,7 @@ import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import type { PostingKind } from '../enums.ts'
+import { dayOf } from '../time/day-of.ts'
 import { endOfSecond, storableTime } from '../time/storable-time.ts'
 import { DAYS } from '../time/units.ts'
 import type { Entry, RefundBearer } from './posting.ts'
@@ -282,8 +283,6 @@ function totalOf(
     ${end === undefined ? db`` : db`+ ${entries(db`${isOld} and p.created_at >= ${end}`)}`}
   `
 }
-
-const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)
 
 const MAX_ENTRIES = 8
 

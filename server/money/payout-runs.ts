@@ -5,6 +5,7 @@ import { type Page, readPage } from '../database/paging.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { dayOf } from '../time/day-of.ts'
 import { payoutSentEmail } from './emails.ts'
 import { postedAt } from './ledger.ts'
 import { testBankAccount } from './payout-setup.ts'
@@ -59,7 +60,7 @@ export function runPayouts(ctx: Context): Promise<PayoutRun> {
 export async function runSandboxPayouts(ctx: Context): Promise<void> {
   if (!ctx.config.sandbox) return
   const now = ctx.now()
-  const day = now.toISOString().slice(0, 10)
+  const day = dayOf(now)
   const [done] = await ctx.db`select from payout_runs where day = ${day}`
   if (done) return
   const own = ownAccount(ctx)

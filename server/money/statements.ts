@@ -3,8 +3,9 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { runningTransactionsEnded } from '../database/running-transactions.ts'
 import type { Db } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
+import { dayOf } from '../time/day-of.ts'
 import { monthAfter, monthOf } from '../time/months.ts'
-import { DAYS } from '../time/units.ts'
+import { DAYS, MINUTES } from '../time/units.ts'
 
 /** A seller's month in cents: opening balance + gross − commission + shipping − refunds − payout = closing balance. */
 export type Statement = {
@@ -182,7 +183,7 @@ const invoiceNumber = (month: string, number: number) =>
   `${month}-${String(number).padStart(5, '0')}`
 
 /** Invoices are issued 5 minutes after the end of the month, when every transaction of it has ended. */
-const ISSUE_AFTER_MS = 5 * 60_000
+const ISSUE_AFTER_MS = 5 * MINUTES
 /** Longer than a transaction that writes. */
 const MAX_WAIT_MS = 12_000
 
@@ -298,4 +299,3 @@ const issueMonth = (ctx: Context, from: Date, sums: Map<number, MonthSums>) =>
   })
 
 const startOf = (month: string) => new Date(`${month}-01T00:00:00Z`)
-const dayOf = (moment: Date) => moment.toISOString().slice(0, 10)
