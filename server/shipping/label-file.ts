@@ -1,6 +1,6 @@
 import type { StoredFile } from '../files/file-store.ts'
 import { labelPath } from './label.ts'
-import { discardErased, type ShippingContext, storeLabel } from './purchase.ts'
+import { discardErased, type LabelReading, type ShippingContext, storeLabel } from './purchase.ts'
 import { readShipment } from './shipments.ts'
 
 /**
@@ -27,14 +27,7 @@ export async function restoreLabel(ctx: ShippingContext, labelName: string): Pro
   const shipment = lost && (await readShipment(ctx, lost.sliceId))
   const { carrier } = ctx
   if (shipment?.status !== 'ready' || carrier?.provider !== shipment.provider) return
-  const reading = {
-    id: shipment.carrierId,
-    status: 'ready',
-    message: null,
-    trackingCode: null,
-    trackingUrl: null,
-    trackingStatus: null,
-  } as const
+  const reading: LabelReading = { id: shipment.carrierId, status: 'ready', message: null }
   const stored = await storeLabel(ctx, carrier, reading, labelName, 'cannot fetch a lost label')
   await discardErased(ctx, stored, await readShipment(ctx, lost!.sliceId))
 }

@@ -225,19 +225,22 @@ async function storeAndRecord(
   return shipment
 }
 
+/** The part of a carrier's reading that is about the label. */
+export type LabelReading = Pick<CarrierShipment, 'id' | 'status' | 'message'>
+
 /**
  * Stores the label of a shipment that is `ready`. If the label cannot be fetched or stored, the shipment counts as
  * `processing`, and a later poll or call tries again.
  *
  * @param failure logged if the label cannot be fetched or stored
  */
-export async function storeLabel(
+export async function storeLabel<Reading extends LabelReading>(
   { files, log, metrics }: Pick<ShippingContext, 'files' | 'log' | 'metrics'>,
   carrier: Carrier,
-  reading: CarrierShipment,
+  reading: Reading,
   labelName: string,
   failure = 'cannot store a label; retrying later',
-): Promise<CarrierShipment> {
+): Promise<Reading> {
   if (reading.status !== 'ready') return reading
   try {
     const pdf = await carrier.label(reading.id)
@@ -253,10 +256,10 @@ export async function storeLabel(
 /** Deletes a label that was stored while the buyer's data was being erased. */
 export async function discardErased(
   { files }: Pick<ShippingContext, 'files'>,
-  stored: CarrierShipment,
+  { status }: LabelReading,
   shipment: Shipment | undefined,
 ): Promise<void> {
-  if (!shipment?.isErased || stored.status !== 'ready') return
+  if (!shipment?.isErased || status !== 'ready') return
   await files.delete(labelPath(`${shipment.labelName}.pdf`))
 }
 
