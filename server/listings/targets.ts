@@ -59,6 +59,7 @@ export const isSame = (a: LockedListing, b: LockedListing) =>
   a.description === b.description &&
   a.reference === b.reference
 
+/** Writes what is new in locked listings, and signals it to the offers. */
 export async function writeListings(
   { db, signal }: Context,
   changed: LockedListing[],
