@@ -22,10 +22,13 @@ const RETENTION_MS = 30 * DAYS
 /**
  * Writes e-mails to the outbox, inside the transaction of their cause. The mail worker sends them at least once
  * (queue/README.md). A buyer whose data was erased has no address, and gets none.
+ *
+ * @param about.sliceId the slice that all of them are about
  */
 export async function sendMails(
   { db, now, signal }: Pick<Context, 'db' | 'now' | 'signal'>,
   all: NewMail[],
+  about: Pick<NewMail, 'sliceId'> = {},
 ): Promise<void> {
   const mails = all.filter(({ to }) => to !== '')
   if (mails.length === 0) return
@@ -41,7 +44,7 @@ export async function sendMails(
       ${mails.map(({ subject }) => oneLine(subject))}::text[],
       ${mails.map(({ text }) => text)}::text[],
       ${mails.map(({ secret }) => secret ?? null)}::text[],
-      ${mails.map(({ sliceId }) => sliceId ?? null)}::bigint[],
+      ${mails.map(({ sliceId }) => sliceId ?? about.sliceId ?? null)}::bigint[],
       ${mails.map(({ checkoutId }) => checkoutId ?? null)}::bigint[]
     ) with ordinality as mail (recipient, subject, text, secret, slice_id, checkout_id, index)
     order by index
@@ -53,7 +56,8 @@ export async function sendMails(
 export const sendMail = (
   ctx: Pick<Context, 'db' | 'now' | 'signal'>,
   mail: NewMail,
-): Promise<void> => sendMails(ctx, [mail])
+  about?: Pick<NewMail, 'sliceId'>,
+): Promise<void> => sendMails(ctx, [mail], about)
 
 export type MailFilters = {
   /** The recipient's address, in any casing. */

@@ -459,7 +459,7 @@ export const markFailed = (
       where slice_id = ${payout.sliceId} and state in ('due', 'failed')
     `
     const mail = payoutFailedEmail(tx, payout, { reason, leftCents: left!.cents })
-    await sendMail(tx, { ...mail, sliceId: payout.sliceId })
+    await sendMail(tx, mail, { sliceId: payout.sliceId })
     return (await readPayouts(tx, [id]))[0]!
   })
 

@@ -130,15 +130,10 @@ const announce = (ctx: Context): Promise<number> =>
         a.email,
         ${setupStateOf(db, db`setup`)} as setup
     `
-    if (slices.length > 0) {
-      await sendMails(
-        tx,
-        slices.map((slice) => ({
-          ...cancelAnnouncedEmail(ctx, slice),
-          sliceId: slice.sliceId,
-        })),
-      )
-    }
+    await sendMails(
+      tx,
+      slices.map((slice) => ({ ...cancelAnnouncedEmail(ctx, slice), sliceId: slice.sliceId })),
+    )
     return slices.length
   })
 

@@ -95,10 +95,7 @@ export const answerDispute = (
       readDisputes(tx.db, [dispute.id]),
     ])
     const mails = disputeAnsweredEmails(order, parties, { message, photoUrls })
-    await sendMails(
-      tx,
-      mails.map((mail) => ({ ...mail, sliceId })),
-    )
+    await sendMails(tx, mails, { sliceId })
     return answered[0]!
   })
 

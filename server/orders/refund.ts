@@ -39,10 +39,7 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
     await settleSlices(tx, [sliceId])
     const order = await getOrder(tx, id)
     const mails = refundEmails(order, await partiesOf(tx, sliceId), { ...refund, amountCents })
-    await sendMails(
-      tx,
-      mails.map((mail) => ({ ...mail, sliceId })),
-    )
+    await sendMails(tx, mails, { sliceId })
     return order
   })
 

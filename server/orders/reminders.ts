@@ -63,12 +63,10 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
           where account_id = a.id and status = 'pending'
         ) as slices
     `
-    if (accounts.length > 0) {
-      await sendMails(
-        tx,
-        accounts.map((account) => setupReminderEmail(ctx, account)),
-      )
-    }
+    await sendMails(
+      tx,
+      accounts.map((account) => setupReminderEmail(ctx, account)),
+    )
     return accounts.length
   })
 
@@ -116,11 +114,9 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
         a.shop_name as "shopName",
         a.email
     `
-    if (labels.length > 0) {
-      await sendMails(
-        tx,
-        labels.map((label) => ({ ...labelUnusedEmail(ctx, label), sliceId: label.sliceId })),
-      )
-    }
+    await sendMails(
+      tx,
+      labels.map((label) => ({ ...labelUnusedEmail(ctx, label), sliceId: label.sliceId })),
+    )
     return labels.length
   })

@@ -55,10 +55,7 @@ export async function shipOrder(
     const mails = shippedSlice.orders
       .filter(({ id }) => pending.includes(id))
       .flatMap((order) => emailsAbout('ship', order, parties))
-    await sendMails(
-      tx,
-      mails.map((mail) => ({ ...mail, sliceId })),
-    )
+    await sendMails(tx, mails, { sliceId })
     return { slice: shippedSlice, shippedLines: pending.length }
   })
   ctx.metrics.countOrderRows('shipped', shipped.shippedLines)

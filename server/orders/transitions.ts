@@ -243,10 +243,7 @@ export async function changeOrder(
     const shipping = order.status === 'cancelled' ? await refundedShipping(tx, found.sliceId) : 0
     const parties = await partiesOf(tx, order.sliceId)
     const mails = emails(order, parties, refund, shipping, listing !== undefined)
-    await sendMails(
-      tx,
-      mails.map((mail) => ({ ...mail, sliceId: order.sliceId })),
-    )
+    await sendMails(tx, mails, { sliceId: order.sliceId })
     return order
   })
   ctx.metrics.countOrderRows(TRANSITIONS[transition].to, 1)

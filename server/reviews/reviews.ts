@@ -45,7 +45,7 @@ export const addReview = (
     if (!inserted) throw conflict('The buyer has already reviewed this slice.')
     await publishRating(tx, accountId, { stars, reviews: 1 })
     const email = newReviewEmail(tx, await partiesOf(tx, sliceId), { orderId, stars, text })
-    await sendMail(tx, { ...email, sliceId })
+    await sendMail(tx, email, { sliceId })
     return (await readReviews(tx.db, [inserted.id]))[0]!
   })
 

@@ -176,7 +176,7 @@ export async function applyReading(
   const isWithheldNow = before.status === 'processing' && status === 'action_required'
   if (isWithheldNow && !isNew && before.hasRowsToShip) {
     const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), after)
-    await sendMail(tx, { ...mail, sliceId: after.sliceId })
+    await sendMail(tx, mail, { sliceId: after.sliceId })
   }
   return isNews ? recordLabelReady(tx, after) : after
 }
