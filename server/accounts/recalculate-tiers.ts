@@ -5,6 +5,7 @@ import type { SellerTier } from '../enums.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
 import { dayOf } from '../time/day-of.ts'
+import { textFor } from '../mail/text.ts'
 import { monthOf } from '../time/months.ts'
 import { MINUTES } from '../time/units.ts'
 import { COMMISSION_RATES, earnedIn } from './tiers.ts'
@@ -104,11 +105,10 @@ export const tierEmail = (
 ): NewMail => ({
   to: email,
   subject: `Your seller tier is now ${after}`,
-  text: [
-    `Hello ${shopName},`,
+  text: textFor(shopName, [
     `Your tier has changed from ${before} to ${after}, ${reason}.`,
     `The commission of new orders is now ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
-  ].join('\n\n'),
+  ]),
 })
 
 /** The month of the latest run that is due. */

@@ -1,4 +1,5 @@
 import type { NewMail } from '../mail/mail.ts'
+import { textFor } from '../mail/text.ts'
 
 /** The e-mails to sellers about their keys. Plain text, without secrets. */
 
@@ -36,7 +37,7 @@ const email = (
 ): NewMail => ({
   to,
   subject,
-  text: [`Hello ${shopName},`, ...paragraphs, keysUrl].join('\n\n'),
+  text: textFor(shopName, [...paragraphs, keysUrl]),
 })
 
 const nameOf = ({ name, prefix }: Shown) => (name === null ? `${prefix}…` : `${name} (${prefix}…)`)

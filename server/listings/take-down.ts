@@ -3,6 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { conflict } from '../errors.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMail } from '../mail/outbox.ts'
+import { textFor } from '../mail/text.ts'
 import { type AnyListing, getAnyListing } from './all-listings.ts'
 import { listingNotFound } from './listings.ts'
 import { markRemoved } from './remove-listings.ts'
@@ -45,10 +46,9 @@ const takenDownEmail = (
 ): NewMail => ({
   to,
   subject: `Your listing was removed: ${title}`,
-  text: [
-    `Hello ${shopName},`,
+  text: textFor(shopName, [
     `The marketplace has removed your listing of ${title} (listing ${id}).`,
     `Reason: ${reason}`,
     'Open orders of this listing stay valid: please ship them as usual.',
-  ].join('\n\n'),
+  ]),
 })

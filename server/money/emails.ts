@@ -1,6 +1,7 @@
 import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
+import { euros, textFor } from '../mail/text.ts'
 import type { ShownBankAccount } from './bank-account.ts'
 
 /** The e-mails to sellers about their payouts. Plain text. */
@@ -49,7 +50,7 @@ export function payoutFailedEmail(
     text: textFor(shopName, [
       `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
       `Reason: ${reason}`,
-      ...(isReduced ? [`After the refunds since the transfer, ${left} is left to send.`] : []),
+      isReduced && `After the refunds since the transfer, ${left} is left to send.`,
       `${leftCents === 0 ? check : `${check}. ${again}`}: ${payoutsPage(ctx)}`,
     ]),
   }
@@ -120,8 +121,3 @@ export const setupRejectedEmail = (
 })
 
 const MAX_LINES = 50
-
-const euros = (cents: number) => `${(cents / 100).toFixed(2)} EUR`
-
-const textFor = (reader: string, paragraphs: string[]) =>
-  [`Hello ${reader},`, ...paragraphs].join('\n\n')

@@ -1,8 +1,8 @@
 import { payoutsPage } from '../accounts/account.ts'
-import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
 import { type NewMail, oneLine, quote } from '../mail/mail.ts'
+import { euros, textFor } from '../mail/text.ts'
 import type { SetupState } from '../money/payout-setup.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
@@ -45,20 +45,26 @@ export async function partiesOf({ db }: Context, sliceId: number): Promise<Parti
   return { buyer: { name, email: buyer }, seller: { shopName, email: seller } }
 }
 
-type Sold = Pick<Order, 'id' | 'quantity' | 'priceCents' | 'item'>
+/** An order row, as the lists of these e-mails show it. */
+export type SoldRow = {
+  id: number
+  quantity: number
+  priceCents: number
+  itemName: string | null
+}
 
 /** To the seller, about all rows of a new slice. */
 export function soldEmail(
   ctx: Pick<Context, 'config'>,
   { buyer, seller }: Parties,
-  rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[],
+  rows: SoldRow[],
 ): NewMail {
   return {
     to: seller.email,
     subject: `Sold: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} listings`}`,
     text: textFor(seller.shopName, [
       `${nameOf(buyer)} has bought from you:`,
-      rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
+      rows.map(lineOf).join('\n'),
       `Please ship the order soon and mark it as shipped: ${orderPage(ctx, rows[0]!.id)}`,
     ]),
   }
@@ -362,7 +368,7 @@ export function confirmationEmail(
     shopName: string
     shippingName: string
     shippingCents: number
-    rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[]
+    rows: SoldRow[]
   }[],
 ): NewMail {
   const totalCents = shops.reduce(
@@ -378,7 +384,7 @@ export function confirmationEmail(
       ...shops.map(({ shopName, shippingName, shippingCents, rows }) =>
         [
           `From ${shopName}:`,
-          ...rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`),
+          ...rows.map(lineOf),
           `- ${oneLine(shippingName)}, ${euros(shippingCents)}`,
         ].join('\n'),
       ),
@@ -390,13 +396,13 @@ export function confirmationEmail(
 /** To the buyer, about received rows of a slice. */
 export const receivedEmail = (
   { buyer, seller }: { buyer: Parties['buyer']; seller: { shopName: string } },
-  rows: { id: number; quantity: number; priceCents: number; itemName: string | null }[],
+  rows: SoldRow[],
 ): NewMail => ({
   to: buyer.email,
   subject: `Received: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} items`}`,
   text: textFor(buyer.name, [
     `These items from ${seller.shopName} count as received:`,
-    rows.map((row) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`).join('\n'),
+    rows.map(lineOf).join('\n'),
     'If something is wrong with them, contact us.',
   ]),
 })
@@ -440,8 +446,10 @@ export function refundEmails(
   ]
 }
 
+const lineOf = (row: SoldRow) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`
+
 const titleOf = (
-  sold: Pick<Sold, 'quantity'> & ({ item: Sold['item'] } | { itemName: string | null }),
+  sold: Pick<Order, 'quantity'> & (Pick<Order, 'item'> | Pick<SoldRow, 'itemName'>),
 ) => {
   const name = ('item' in sold ? sold.item.name : sold.itemName) ?? 'an item'
   return sold.quantity === 1 ? name : `${sold.quantity} × ${name}`
@@ -454,8 +462,3 @@ const orderPage = ({ config }: Pick<Context, 'config'>, orderId: number) =>
 
 /** `2026-03-06 09:30 UTC`: an e-mail has no time zone of its reader. */
 const dateAndTime = (moment: Date) => `${timestamp(moment).slice(0, 16).replace('T', ' ')} UTC`
-
-const euros = (cents: number) => `${eurosFromCents(cents).toFixed(2)} EUR`
-
-const textFor = (reader: string, paragraphs: (string | null | undefined | false | '')[]) =>
-  [`Hello ${oneLine(reader)},`, ...paragraphs.filter(Boolean)].join('\n\n')

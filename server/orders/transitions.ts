@@ -12,7 +12,7 @@ import { postCancellation, refundedShipping } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
 import { DAYS } from '../time/units.ts'
 import { endDispute } from './dispute.ts'
-import { emailsAbout, type Parties, partiesOf, receivedEmail } from './emails.ts'
+import { emailsAbout, type Parties, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import { type Order, orderNotFound, requireTransition, type Transition } from './order.ts'
@@ -162,13 +162,7 @@ export async function receiveLongShipped(ctx: OrderContext): Promise<void> {
   }
 }
 
-type ReceivedRow = {
-  id: number
-  sliceId: number
-  quantity: number
-  priceCents: number
-  itemName: string | null
-}
+type ReceivedRow = SoldRow & { sliceId: number }
 
 /** Sends one e-mail to the buyer of each slice. */
 async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { type NewMail, quote } from '../mail/mail.ts'
+import { textFor } from '../mail/text.ts'
 import { nameOf, type Parties } from '../orders/emails.ts'
 
 /** The e-mail to the seller about a new review. Plain text. */
@@ -10,10 +11,9 @@ export const newReviewEmail = (
 ): NewMail => ({
   to: seller.email,
   subject: `New review: ${stars} of 5 stars`,
-  text: [
-    `Hello ${seller.shopName},`,
+  text: textFor(seller.shopName, [
     `${nameOf(buyer)} has given you ${stars} of 5 stars for order ${orderId}.`,
-    ...(text === null ? [] : [quote(text)]),
+    text && quote(text),
     `Reply to it: ${config.publicUrl}/dashboard/orders/${orderId}`,
-  ].join('\n\n'),
+  ]),
 })

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
+import { textFor } from '../mail/text.ts'
 import type { Attempt } from './delivery.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 
@@ -30,7 +31,7 @@ const email = (
   { shopName, email: to }: FailingEndpoint,
   subject: string,
   paragraphs: string[],
-): NewMail => ({ to, subject, text: [`Hello ${shopName},`, ...paragraphs].join('\n\n') })
+): NewMail => ({ to, subject, text: textFor(shopName, paragraphs) })
 
 /** An endpoint's URL without the query and credentials, which may be secret. */
 export function publicPartOf(url: string): string {
