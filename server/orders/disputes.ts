@@ -38,11 +38,11 @@ export function openDispute(
     orderId,
     'dispute',
     {
-      emails: (order, parties) =>
-        disputeOpenedEmails(ctx, order, parties, {
+      emails: (happening) =>
+        disputeOpenedEmails(ctx, happening, {
           reason,
           message,
-          answerBy: deadline(order.disputedAt!),
+          answerBy: deadline(happening.order.disputedAt!),
         }),
     },
     async (tx, row) => {
@@ -94,7 +94,7 @@ export const answerDispute = (
       partiesOf(tx, sliceId),
       readDisputes(tx.db, [dispute.id]),
     ])
-    const mails = disputeAnsweredEmails(order, parties, { message, photoUrls })
+    const mails = disputeAnsweredEmails({ order, parties }, { message, photoUrls })
     await sendMails(tx, mails, { sliceId })
     return answered[0]!
   })

@@ -2,8 +2,9 @@ import { payoutsPage } from '../accounts/account.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
 import { type NewMail, oneLine, quote } from '../mail/mail.ts'
-import { euros, textFor } from '../mail/text.ts'
+import { euros, type Paragraph, textFor } from '../mail/text.ts'
 import type { SetupState } from '../money/payout-setup.ts'
+import type { RefundBearer } from '../money/posting.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
@@ -70,46 +71,51 @@ export function soldEmail(
   }
 }
 
-/** To the buyer, about one shipped row. */
-function shippedEmail({ buyer, seller }: Parties, order: Order): NewMail {
-  const { code, url } = order.tracking
-  return {
-    to: buyer.email,
-    subject: `On its way: ${titleOf(order)}`,
-    text: textFor(buyer.name, [
-      `${seller.shopName} has shipped ${titleOf(order)} (order ${order.id}).`,
-      code && `Tracking code: ${oneLine(code)}${url ? `\n${url}` : ''}`,
-    ]),
-  }
-}
-
-/**
- * The e-mails that follow a transition of an order row.
- *
- * @param refundCents the part of the price that the transition refunds
- * @param shippingCents the shipping that it refunds: that of a slice whose last row it cancels
- * @param isRestocked whether it adds the units to the stock: never to that of a removed listing
- */
-export function emailsAbout(
-  transition: Transition,
-  order: Order,
-  parties: Parties,
-  refundCents = 0,
-  shippingCents = 0,
-  isRestocked = false,
-): NewMail[] {
-  const { buyer, seller } = parties
-  const item = itemOf(order)
-  const toBuyer = (subject: string, ...paragraphs: string[]): NewMail => ({
+/** Writes e-mails about an order row. Their subjects end with its title. */
+const writerTo = (order: Order, { buyer, seller }: Parties) => ({
+  toBuyer: (subject: string, ...paragraphs: Paragraph[]): NewMail => ({
     to: buyer.email,
     subject: `${subject}: ${titleOf(order)}`,
     text: textFor(buyer.name, paragraphs),
-  })
-  const toSeller = (subject: string, ...paragraphs: string[]): NewMail => ({
+  }),
+  toSeller: (subject: string, ...paragraphs: Paragraph[]): NewMail => ({
     to: seller.email,
     subject: `${subject}: ${titleOf(order)}`,
     text: textFor(seller.shopName, paragraphs),
-  })
+  }),
+})
+
+/** To the buyer, about one shipped row. */
+export function shippedEmail(order: Order, parties: Parties): NewMail {
+  const { code, url } = order.tracking
+  return writerTo(order, parties).toBuyer(
+    'On its way',
+    `${parties.seller.shopName} has shipped ${itemOf(order)}.`,
+    code && `Tracking code: ${oneLine(code)}${url ? `\n${url}` : ''}`,
+  )
+}
+
+/** A transition that was applied to an order row. */
+export type Happening = {
+  /** The row after the transition. */
+  order: Order
+  parties: Parties
+  /** The part of the price that the transition refunded. */
+  refundCents: number
+  /** The shipping that it refunded: that of a slice whose last row it cancelled. */
+  shippingCents: number
+  /** Whether it added the units to the stock: never to that of a removed listing. */
+  isRestocked: boolean
+}
+
+/** The e-mails that follow a transition of an order row. */
+export function emailsAbout(
+  transition: Transition,
+  { order, parties, refundCents, shippingCents, isRestocked }: Happening,
+): NewMail[] {
+  const { buyer, seller } = parties
+  const { toBuyer, toSeller } = writerTo(order, parties)
+  const item = itemOf(order)
   const shipping =
     shippingCents > 0 ? ` The shipping of ${euros(shippingCents)} is refunded as well.` : ''
   // Partial refunds can have used up the price before.
@@ -125,7 +131,7 @@ export function emailsAbout(
     : buyerRefunded
   switch (transition) {
     case 'ship':
-      return [shippedEmail(parties, order)]
+      return [shippedEmail(order, parties)]
     case 'cancel':
       return [
         toBuyer(
@@ -189,82 +195,69 @@ const DISPUTE_REASON: Record<DisputeReason, string> = {
 }
 
 /** To the seller, about a new dispute. */
-export const disputeOpenedEmails = (
+export function disputeOpenedEmails(
   ctx: Pick<Context, 'config'>,
-  order: Order,
-  { buyer, seller }: Parties,
+  { order, parties }: Pick<Happening, 'order' | 'parties'>,
   { reason, message, answerBy }: Pick<Dispute, 'reason' | 'message' | 'answerBy'>,
-): NewMail[] => [
-  {
-    to: seller.email,
-    subject: `Disputed: ${titleOf(order)}`,
-    text: textFor(seller.shopName, [
-      `${nameOf(buyer)} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
+): NewMail[] {
+  const { toSeller } = writerTo(order, parties)
+  return [
+    toSeller(
+      'Disputed',
+      `${nameOf(parties.buyer)} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
       message && quote(message),
       `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
       'After that we may decide without your answer. If we have not sent your payout for this order yet, it is on hold until the decision.',
-    ]),
-  },
-]
+    ),
+  ]
+}
 
 /** About the seller's answer: to the buyer, and to the seller as a confirmation. */
 export function disputeAnsweredEmails(
-  order: Order,
-  { buyer, seller }: Parties,
+  { order, parties }: Pick<Happening, 'order' | 'parties'>,
   { message, photoUrls }: { message: string; photoUrls: string[] },
 ): NewMail[] {
+  const { buyer, seller } = parties
+  const { toBuyer, toSeller } = writerTo(order, parties)
   const { length } = photoUrls
   const photos =
     length > 0 && `We have also received ${length === 1 ? 'a photo' : `${length} photos`}.`
   return [
-    {
-      to: buyer.email,
-      subject: `Answer to your dispute: ${titleOf(order)}`,
-      text: textFor(buyer.name, [
-        `${seller.shopName} has answered your dispute about ${itemOf(order)}:`,
-        quote(message),
-        photos,
-        'We will now decide, and e-mail you the result.',
-      ]),
-    },
-    {
-      to: seller.email,
-      subject: `Your answer: ${titleOf(order)}`,
-      text: textFor(seller.shopName, [
-        buyer.email === ''
-          ? `We have received your answer to the dispute about ${itemOf(order)}. The buyer’s data was erased, so the buyer gets no e-mail:`
-          : `We have sent your answer to the dispute about ${itemOf(order)} to ${nameOf(buyer, 'the buyer')}:`,
-        quote(message),
-        photos,
-        'We will now decide, and e-mail you the result.',
-      ]),
-    },
+    toBuyer(
+      'Answer to your dispute',
+      `${seller.shopName} has answered your dispute about ${itemOf(order)}:`,
+      quote(message),
+      photos,
+      'We will now decide, and e-mail you the result.',
+    ),
+    toSeller(
+      'Your answer',
+      buyer.email === ''
+        ? `We have received your answer to the dispute about ${itemOf(order)}. The buyer’s data was erased, so the buyer gets no e-mail:`
+        : `We have sent your answer to the dispute about ${itemOf(order)} to ${nameOf(buyer, 'the buyer')}:`,
+      quote(message),
+      photos,
+      'We will now decide, and e-mail you the result.',
+    ),
   ]
 }
 
 /** To both sides, about a dispute that ended with a partial refund. */
-export const disputeResolvedEmails = (
-  order: Order,
-  { buyer, seller }: Parties,
-  refundCents: number,
-): NewMail[] => [
-  {
-    to: buyer.email,
-    subject: `Resolved: ${titleOf(order)}`,
-    text: textFor(buyer.name, [
+export function disputeResolvedEmails({ order, parties, refundCents }: Happening): NewMail[] {
+  const { toBuyer, toSeller } = writerTo(order, parties)
+  return [
+    toBuyer(
+      'Resolved',
       `Your dispute about ${itemOf(order)} was resolved with a partial refund.`,
       `You will be refunded ${euros(refundCents)}.`,
-    ]),
-  },
-  {
-    to: seller.email,
-    subject: `Resolved: ${titleOf(order)}`,
-    text: textFor(seller.shopName, [
+    ),
+    toSeller(
+      'Resolved',
       `The dispute about ${itemOf(order)} was resolved with a partial refund.`,
-      `${nameOf(buyer)} will be refunded ${euros(refundCents)}. The amount is deducted from your payouts.`,
-    ]),
-  },
-]
+      `${nameOf(parties.buyer)} will be refunded ${euros(refundCents)}. The amount is deducted from your payouts.`,
+    ),
+  ]
+}
 
 /** A slice whose pending rows will be cancelled. */
 export type Announced = {
@@ -416,34 +409,29 @@ const CANCEL_REASONS: Record<CancelReason, string> = {
 
 /** About a partial refund: to the buyer, and to the seller who bears it. */
 export function refundEmails(
-  order: Order,
-  { buyer, seller }: Parties,
-  { amountCents, reason, borneBy }: { amountCents: number; reason: string; borneBy: string },
+  { order, parties }: Pick<Happening, 'order' | 'parties'>,
+  { amountCents, reason, borneBy }: { amountCents: number; reason: string; borneBy: RefundBearer },
 ): NewMail[] {
+  const { toBuyer, toSeller } = writerTo(order, parties)
   const item = itemOf(order)
-  const subject = `Refund of ${euros(amountCents)}: ${titleOf(order)}`
-  return [
-    {
-      to: buyer.email,
+  const subject = `Refund of ${euros(amountCents)}`
+  const emails = [
+    toBuyer(
       subject,
-      text: textFor(buyer.name, [
-        `You will be refunded ${euros(amountCents)} for ${item} from ${seller.shopName}.`,
-        `Reason: ${reason}`,
-      ]),
-    },
-    ...(borneBy === 'seller'
-      ? [
-          {
-            to: seller.email,
-            subject,
-            text: textFor(seller.shopName, [
-              `${nameOf(buyer)} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payouts.`,
-              `Reason: ${reason}`,
-            ]),
-          },
-        ]
-      : []),
+      `You will be refunded ${euros(amountCents)} for ${item} from ${parties.seller.shopName}.`,
+      `Reason: ${reason}`,
+    ),
   ]
+  if (borneBy === 'seller') {
+    emails.push(
+      toSeller(
+        subject,
+        `${nameOf(parties.buyer)} will be refunded ${euros(amountCents)} for ${item}. The amount is deducted from your payouts.`,
+        `Reason: ${reason}`,
+      ),
+    )
+  }
+  return emails
 }
 
 const lineOf = (row: SoldRow) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`

@@ -38,7 +38,8 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
     const amountCents = await applyRefund(tx, { ...row, sliceId }, refund)
     await settleSlices(tx, [sliceId])
     const order = await getOrder(tx, id)
-    const mails = refundEmails(order, await partiesOf(tx, sliceId), { ...refund, amountCents })
+    const parties = await partiesOf(tx, sliceId)
+    const mails = refundEmails({ order, parties }, { ...refund, amountCents })
     await sendMails(tx, mails, { sliceId })
     return order
   })

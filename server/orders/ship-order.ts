@@ -5,7 +5,7 @@ import type { Fulfilment } from '../enums.ts'
 import { conflict, validationError } from '../errors.ts'
 import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
-import { emailsAbout, partiesOf } from './emails.ts'
+import { partiesOf, shippedEmail } from './emails.ts'
 import { lockRows, lockSlice } from './locks.ts'
 import { getSliceId } from './orders.ts'
 import { readSlice, type Slice } from './slice.ts'
@@ -54,7 +54,7 @@ export async function shipOrder(
     const parties = await partiesOf(tx, sliceId)
     const mails = shippedSlice.orders
       .filter(({ id }) => pending.includes(id))
-      .flatMap((order) => emailsAbout('ship', order, parties))
+      .map((order) => shippedEmail(order, parties))
     await sendMails(tx, mails, { sliceId })
     return { slice: shippedSlice, shippedLines: pending.length }
   })

@@ -12,7 +12,7 @@ import { postCancellation, refundedShipping } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
 import { DAYS } from '../time/units.ts'
 import { endDispute } from './dispute.ts'
-import { emailsAbout, type Parties, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
+import { emailsAbout, type Happening, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
 import { type Order, orderNotFound, requireTransition, type Transition } from './order.ts'
@@ -188,8 +188,7 @@ async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void
  * row's listing before it locks the row: until then the listing can be deleted, but not change.
  *
  * @param accountId only a row of this account is found
- * @param emails the e-mails about the row after its change, with the refunds of price and shipping that the transition
- *   made, and whether it added the units to the stock
+ * @param emails the e-mails about the change
  */
 export async function changeOrder(
   ctx: OrderContext,
@@ -198,17 +197,11 @@ export async function changeOrder(
   {
     restock = false,
     accountId,
-    emails = (...about) => emailsAbout(transition, ...about),
+    emails = (happening) => emailsAbout(transition, happening),
   }: {
     restock?: boolean
     accountId?: number
-    emails?: (
-      order: Order,
-      parties: Parties,
-      refundCents: number,
-      shippingCents: number,
-      isRestocked: boolean,
-    ) => NewMail[]
+    emails?: (happening: Happening) => NewMail[]
   },
   change: (tx: Context, row: ChangedRow) => PromiseLike<unknown>,
 ): Promise<Order> {
@@ -233,11 +226,15 @@ export async function changeOrder(
     if (listing) await restockListing(tx, listing, row.quantity)
     await settleSlices(tx, [found.sliceId])
     const order = await getOrder(tx, id)
-    const refund = order.refundedCents - row.refundedCents
-    const shipping = order.status === 'cancelled' ? await refundedShipping(tx, found.sliceId) : 0
-    const parties = await partiesOf(tx, order.sliceId)
-    const mails = emails(order, parties, refund, shipping, listing !== undefined)
-    await sendMails(tx, mails, { sliceId: order.sliceId })
+    const isCancelled = order.status === 'cancelled'
+    const mails = emails({
+      order,
+      parties: await partiesOf(tx, found.sliceId),
+      refundCents: order.refundedCents - row.refundedCents,
+      shippingCents: isCancelled ? await refundedShipping(tx, found.sliceId) : 0,
+      isRestocked: listing !== undefined,
+    })
+    await sendMails(tx, mails, { sliceId: found.sliceId })
     return order
   })
   ctx.metrics.countOrderRows(TRANSITIONS[transition].to, 1)
