@@ -85,7 +85,10 @@ export async function changeAccount(
       const changed = await getAccount(tx, id)
       if (former.sellerTier !== changed.sellerTier) {
         const tiers = { before: former.sellerTier, after: changed.sellerTier }
-        await sendMail(tx, tierEmail({ ...changed, ...tiers }, 'by a decision of the marketplace'))
+        await sendMail(
+          tx,
+          tierEmail(tx, { ...changed, ...tiers }, 'by a decision of the marketplace'),
+        )
       }
       if (changes.passwordHash !== undefined) {
         await setFirstPassword(tx, changed, changes.passwordHash)

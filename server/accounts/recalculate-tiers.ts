@@ -59,7 +59,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       tx,
       changed
         .filter(({ isClosed }) => !isClosed)
-        .map((seller) => tierEmail(seller, BECAUSE_OF_SALES)),
+        .map((seller) => tierEmail(tx, seller, BECAUSE_OF_SALES)),
     )
     await tx.signal('keys')
   })
@@ -100,6 +100,7 @@ const BECAUSE_OF_SALES = 'because of the merchandise that you shipped last month
 
 /** @param reason the end of a sentence, without its full stop */
 export const tierEmail = (
+  { config }: Pick<Context, 'config'>,
   { shopName, email, before, after }: Changed,
   reason: string,
 ): NewMail => ({
@@ -108,6 +109,7 @@ export const tierEmail = (
   text: textFor(shopName, [
     `Your tier has changed from ${before} to ${after}, ${reason}.`,
     `The commission of new orders is now ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
+    `Your sales and your tier: ${config.publicUrl}/dashboard`,
   ]),
 })
 

@@ -36,11 +36,12 @@ export const takeDownListing = (ctx: Context, id: number, reason: string): Promi
     if (listing.status === 'removed') throw conflict('The listing has already been removed.')
     await markRemoved(tx, listing.accountId, [id])
     await tx.db`update listings set removed_because = ${reason} where id = ${id}`
-    await sendMail(tx, takenDownEmail({ id, ...listing }, reason))
+    await sendMail(tx, takenDownEmail(tx, { id, ...listing }, reason))
     return getAnyListing(tx, id)
   })
 
 const takenDownEmail = (
+  { config }: Pick<Context, 'config'>,
   { id, title, shopName, to }: { id: number; title: string; shopName: string; to: string },
   reason: string,
 ): NewMail => ({
@@ -50,5 +51,6 @@ const takenDownEmail = (
     `The marketplace has removed your listing of ${title} (listing ${id}).`,
     `Reason: ${reason}`,
     'Open orders of this listing stay valid: please ship them as usual.',
+    `Your listings: ${config.publicUrl}/dashboard/listings`,
   ]),
 })

@@ -299,7 +299,7 @@ it('the e-mail about a cancellation by the system claims no sale of a hidden lis
   await runOnBoth()
   const { text } = (await mailsTo(shop)).at(-1)!
   expect(text).toContain('not shipped in time')
-  expect(text).toMatch(/The units are in your stock again\.$/)
+  expect(text).toMatch(/The units are in your stock again\.\n\nThe page of the order: \S+$/)
 })
 
 it('the e-mail about a cancellation by the system claims no stock of a removed listing', async () => {
@@ -311,7 +311,9 @@ it('the e-mail about a cancellation by the system claims no stock of a removed l
   })
   await advance(app.operator, 31 * DAY_S)
   await runOnBoth()
-  expect((await mailsTo(shop)).at(-1)!.text).toMatch(/Misty Waterflower will be refunded\.$/)
+  expect((await mailsTo(shop)).at(-1)!.text).toMatch(
+    /Misty Waterflower will be refunded\.\n\nThe page of the order: \S+$/,
+  )
 })
 
 it('the jobs about waiting orders read no others, whatever number of recent ones waits', async () => {

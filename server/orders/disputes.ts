@@ -94,7 +94,7 @@ export const answerDispute = (
       partiesOf(tx, sliceId),
       readDisputes(tx.db, [dispute.id]),
     ])
-    const mails = disputeAnsweredEmails({ order, parties }, { message, photoUrls })
+    const mails = disputeAnsweredEmails(tx, { order, parties }, { message, photoUrls })
     await sendMails(tx, mails, { sliceId })
     return answered[0]!
   })
@@ -162,7 +162,7 @@ export function resolveDispute(
     ctx,
     orderId,
     'resolveForSeller',
-    refund === undefined ? {} : { emails: disputeResolvedEmails },
+    refund === undefined ? {} : { emails: (happening) => disputeResolvedEmails(ctx, happening) },
     async (tx, row) => {
       await requireSeen(tx, row)
       const refundCents =

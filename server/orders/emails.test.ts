@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
-import { LETTER, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
+import { LETTER, rowOf, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
 import { receiveLongShipped } from './transitions.ts'
 
 const DAYS = 24 * 60 * 60
@@ -155,8 +155,16 @@ describe('e-mail about orders', () => {
   })
 
   it.each([
-    ['says that the units are in the stock again', {}, / The units are in your stock again\.$/],
-    ['claims no stock without restock', { restock: false }, /\n\nMisty will be refunded\.$/],
+    [
+      'says that the units are in the stock again',
+      {},
+      / The units are in your stock again\.\n\nThe page of the order: \S+$/,
+    ],
+    [
+      'claims no stock without restock',
+      { restock: false },
+      /\n\nMisty will be refunded\.\n\nThe page of the order: \S+$/,
+    ],
   ])('the e-mail to the seller about a cancellation %s', async (_, more, end) => {
     const [card] = await buy()
     const emails = await emailsOf(() =>
@@ -170,7 +178,7 @@ describe('e-mail about orders', () => {
     await transition(card, 'refund', { amount: 9.99, reason: 'Late' })
     const payload = { cancelled_by: 'admin', restock: false }
     const emails = await emailsOf(() => transition(card, 'cancel', payload))
-    expect(emails.map(({ text }: { text: string }) => text.split('\n\n').at(-1))).toEqual([
+    expect(emails.map(({ text }: { text: string }) => text.split('\n\n').at(2))).toEqual([
       'Its price is already refunded.',
       'Misty is already refunded.',
     ])
@@ -230,6 +238,51 @@ describe('e-mail about orders', () => {
     await transition(box, 'dispute')
     expect(await textsOf(() => transition(box, 'cancel', { cancelled_by: 'buyer' }))).toEqual([
       expect.stringMatching(/^The buyer’s order of /),
+    ])
+  })
+
+  it('each e-mail to a seller has the link to the page of the dashboard that it is about', async () => {
+    const { operator } = market
+    const [card, box] = await buy()
+    const { listing_id } = await rowOf(seller, box)
+    const emails: { to: string; subject: string; text: string }[] = await emailsOf(async () => {
+      await transition(card, 'cancel', { cancelled_by: 'admin' })
+      await ship(box)
+      await transition(box, 'refund', { amount: 1, reason: 'Bent' })
+      await transition(box, 'dispute')
+      const answer = { payload: { message: 'It was fine.' } }
+      await seller.post(`/tools/v1/orders/${box}/dispute/answer`, answer)
+      await transition(box, 'resolve', { in_favour_of: 'seller' })
+      await transition(box, 'dispute')
+      await transition(box, 'resolve', { refund: 2 })
+      await transition(box, 'dispute')
+      await transition(box, 'resolve', { in_favour_of: 'buyer' })
+      const payload = { reason: 'A counterfeit' }
+      await operator.post(`/operator/v1/listings/${listing_id}/take-down`, { payload })
+      const account = `/operator/v1/accounts/${seller.accountId}`
+      for (const seller_tier of ['Gold', 'Bronze']) {
+        await operator.patch(account, { payload: { seller_tier } })
+      }
+    })
+    const dashboard = `${market.ctx.config.publicUrl}/dashboard`
+    const toSeller = emails.filter(({ to }) => to === 'kanto@shops.example')
+    expect(
+      toSeller.map(({ subject, text }) => [subject.split(':')[0], text.split(dashboard)[1]]),
+    ).toEqual([
+      ['Cancelled', `/orders/${card}`],
+      ...[
+        'Refund of 1.00 EUR',
+        'Disputed',
+        'Your answer',
+        'Resolved',
+        'Disputed',
+        'Resolved',
+        'Disputed',
+        'Resolved',
+      ].map((subject) => [subject, `/orders/${box}`]),
+      ['Your listing was removed', '/listings'],
+      ['Your seller tier is now Gold', ''],
+      ['Your seller tier is now Bronze', ''],
     ])
   })
 

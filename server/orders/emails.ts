@@ -71,8 +71,8 @@ export function soldEmail(
   }
 }
 
-/** Writes e-mails about an order row. Their subjects end with its title. */
-const writerTo = (order: Order, { buyer, seller }: Parties) => ({
+/** Writes e-mails about an order row. Their subjects end with its title, and those to the seller link to its page. */
+const writerTo = (ctx: Pick<Context, 'config'>, order: Order, { buyer, seller }: Parties) => ({
   toBuyer: (subject: string, ...paragraphs: Paragraph[]): NewMail => ({
     to: buyer.email,
     subject: `${subject}: ${titleOf(order)}`,
@@ -81,14 +81,18 @@ const writerTo = (order: Order, { buyer, seller }: Parties) => ({
   toSeller: (subject: string, ...paragraphs: Paragraph[]): NewMail => ({
     to: seller.email,
     subject: `${subject}: ${titleOf(order)}`,
-    text: textFor(seller.shopName, paragraphs),
+    text: textFor(seller.shopName, [...paragraphs, linkTo(ctx, order.id)]),
   }),
 })
 
 /** To the buyer, about one shipped row. */
-export function shippedEmail(order: Order, parties: Parties): NewMail {
+export function shippedEmail(
+  ctx: Pick<Context, 'config'>,
+  order: Order,
+  parties: Parties,
+): NewMail {
   const { code, url } = order.tracking
-  return writerTo(order, parties).toBuyer(
+  return writerTo(ctx, order, parties).toBuyer(
     'On its way',
     `${parties.seller.shopName} has shipped ${itemOf(order)}.`,
     code && `Tracking code: ${oneLine(code)}${url ? `\n${url}` : ''}`,
@@ -110,11 +114,12 @@ export type Happening = {
 
 /** The e-mails that follow a transition of an order row. */
 export function emailsAbout(
+  ctx: Pick<Context, 'config'>,
   transition: Transition,
   { order, parties, refundCents, shippingCents, isRestocked }: Happening,
 ): NewMail[] {
   const { buyer, seller } = parties
-  const { toBuyer, toSeller } = writerTo(order, parties)
+  const { toBuyer, toSeller } = writerTo(ctx, order, parties)
   const item = itemOf(order)
   const shipping =
     shippingCents > 0 ? ` The shipping of ${euros(shippingCents)} is refunded as well.` : ''
@@ -131,7 +136,7 @@ export function emailsAbout(
     : buyerRefunded
   switch (transition) {
     case 'ship':
-      return [shippedEmail(order, parties)]
+      return [shippedEmail(ctx, order, parties)]
     case 'cancel':
       return [
         toBuyer(
@@ -200,25 +205,25 @@ export function disputeOpenedEmails(
   { order, parties }: Pick<Happening, 'order' | 'parties'>,
   { reason, message, answerBy }: Pick<Dispute, 'reason' | 'message' | 'answerBy'>,
 ): NewMail[] {
-  const { toSeller } = writerTo(order, parties)
+  const { toSeller } = writerTo(ctx, order, parties)
   return [
     toSeller(
       'Disputed',
       `${nameOf(parties.buyer)} has reported a problem with ${itemOf(order)}: ${DISPUTE_REASON[reason]}.`,
       message && quote(message),
-      `Please answer by ${dateAndTime(answerBy)}: ${orderPage(ctx, order.id)}`,
-      'After that we may decide without your answer. If we have not sent your payout for this order yet, it is on hold until the decision.',
+      `Please answer by ${dateAndTime(answerBy)}. After that we may decide without your answer. If we have not sent your payout for this order yet, it is on hold until the decision.`,
     ),
   ]
 }
 
 /** About the seller's answer: to the buyer, and to the seller as a confirmation. */
 export function disputeAnsweredEmails(
+  ctx: Pick<Context, 'config'>,
   { order, parties }: Pick<Happening, 'order' | 'parties'>,
   { message, photoUrls }: { message: string; photoUrls: string[] },
 ): NewMail[] {
   const { buyer, seller } = parties
-  const { toBuyer, toSeller } = writerTo(order, parties)
+  const { toBuyer, toSeller } = writerTo(ctx, order, parties)
   const { length } = photoUrls
   const photos =
     length > 0 && `We have also received ${length === 1 ? 'a photo' : `${length} photos`}.`
@@ -243,8 +248,11 @@ export function disputeAnsweredEmails(
 }
 
 /** To both sides, about a dispute that ended with a partial refund. */
-export function disputeResolvedEmails({ order, parties, refundCents }: Happening): NewMail[] {
-  const { toBuyer, toSeller } = writerTo(order, parties)
+export function disputeResolvedEmails(
+  ctx: Pick<Context, 'config'>,
+  { order, parties, refundCents }: Happening,
+): NewMail[] {
+  const { toBuyer, toSeller } = writerTo(ctx, order, parties)
   return [
     toBuyer(
       'Resolved',
@@ -350,7 +358,7 @@ export const labelWithheldEmail = (
   text: textFor(seller.shopName, [
     `You bought a label for order ${orderId}, but we could not get its PDF.`,
     message,
-    `The page of the order: ${orderPage(ctx, orderId)}`,
+    linkTo(ctx, orderId),
   ]),
 })
 
@@ -409,10 +417,11 @@ const CANCEL_REASONS: Record<CancelReason, string> = {
 
 /** About a partial refund: to the buyer, and to the seller who bears it. */
 export function refundEmails(
+  ctx: Pick<Context, 'config'>,
   { order, parties }: Pick<Happening, 'order' | 'parties'>,
   { amountCents, reason, borneBy }: { amountCents: number; reason: string; borneBy: RefundBearer },
 ): NewMail[] {
-  const { toBuyer, toSeller } = writerTo(order, parties)
+  const { toBuyer, toSeller } = writerTo(ctx, order, parties)
   const item = itemOf(order)
   const subject = `Refund of ${euros(amountCents)}`
   const emails = [
@@ -447,6 +456,9 @@ const itemOf = (order: Order) => `${titleOf(order)} (order ${order.id})`
 
 const orderPage = ({ config }: Pick<Context, 'config'>, orderId: number) =>
   `${config.publicUrl}/dashboard/orders/${orderId}`
+
+const linkTo = (ctx: Pick<Context, 'config'>, orderId: number) =>
+  `The page of the order: ${orderPage(ctx, orderId)}`
 
 /** `2026-03-06 09:30 UTC`: an e-mail has no time zone of its reader. */
 const dateAndTime = (moment: Date) => `${timestamp(moment).slice(0, 16).replace('T', ' ')} UTC`

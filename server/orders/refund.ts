@@ -39,7 +39,7 @@ export const refundOrder = (ctx: Context, id: number, refund: Refund): Promise<O
     await settleSlices(tx, [sliceId])
     const order = await getOrder(tx, id)
     const parties = await partiesOf(tx, sliceId)
-    const mails = refundEmails({ order, parties }, { ...refund, amountCents })
+    const mails = refundEmails(tx, { order, parties }, { ...refund, amountCents })
     await sendMails(tx, mails, { sliceId })
     return order
   })

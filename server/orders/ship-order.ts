@@ -54,7 +54,7 @@ export async function shipOrder(
     const parties = await partiesOf(tx, sliceId)
     const mails = shippedSlice.orders
       .filter(({ id }) => pending.includes(id))
-      .map((order) => shippedEmail(order, parties))
+      .map((order) => shippedEmail(tx, order, parties))
     await sendMails(tx, mails, { sliceId })
     return { slice: shippedSlice, shippedLines: pending.length }
   })

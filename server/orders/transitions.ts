@@ -197,7 +197,7 @@ export async function changeOrder(
   {
     restock = false,
     accountId,
-    emails = (happening) => emailsAbout(transition, happening),
+    emails = (happening) => emailsAbout(ctx, transition, happening),
   }: {
     restock?: boolean
     accountId?: number

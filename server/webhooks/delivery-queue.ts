@@ -330,7 +330,7 @@ export function failDelivery(
     `
     if (!endpoint) return
     const { failures } = endpoint
-    if (failures === WARNED_AFTER) await sendMail(tx, warningEmail(endpoint, attempt))
+    if (failures === WARNED_AFTER) await sendMail(tx, warningEmail(tx, endpoint, attempt))
     if (failures < DISABLED_AFTER) return
     await skipPending(tx, delivery.endpointId)
     const { accountId, url } = endpoint

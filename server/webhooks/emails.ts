@@ -8,23 +8,28 @@ import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 export type FailingEndpoint = { url: string; shopName: string; email: string }
 
 /** Warns a seller of deliveries that fail in a row. */
-export const warningEmail = (endpoint: FailingEndpoint, last: Attempt): NewMail =>
+export const warningEmail = (
+  ctx: Pick<Context, 'config'>,
+  endpoint: FailingEndpoint,
+  last: Attempt,
+): NewMail =>
   email(endpoint, 'A webhook endpoint is failing', [
     `The last ${WARNED_AFTER} deliveries to ${publicPartOf(endpoint.url)} failed.`,
     reasonOf(last),
     `After ${DISABLED_AFTER} failed deliveries in a row the endpoint will be disabled.`,
+    `Its deliveries: ${webhooksPage(ctx)}`,
   ])
 
 /** Tells a seller that their endpoint was disabled (§3.4). */
 export const disabledEmail = (
-  { config }: Pick<Context, 'config'>,
+  ctx: Pick<Context, 'config'>,
   endpoint: FailingEndpoint,
   last: Attempt,
 ): NewMail =>
   email(endpoint, 'A webhook endpoint was disabled', [
     `The last ${DISABLED_AFTER} deliveries to ${publicPartOf(endpoint.url)} failed. The endpoint was disabled and receives no further events.`,
     reasonOf(last),
-    `Once the endpoint works again, enable it and resend the skipped deliveries: ${config.publicUrl}/dashboard/webhooks`,
+    `Once the endpoint works again, enable it and resend the skipped deliveries: ${webhooksPage(ctx)}`,
   ])
 
 const email = (
@@ -32,6 +37,9 @@ const email = (
   subject: string,
   paragraphs: string[],
 ): NewMail => ({ to, subject, text: textFor(shopName, paragraphs) })
+
+const webhooksPage = ({ config }: Pick<Context, 'config'>) =>
+  `${config.publicUrl}/dashboard/webhooks`
 
 /** An endpoint's URL without the query and credentials, which may be secret. */
 export function publicPartOf(url: string): string {

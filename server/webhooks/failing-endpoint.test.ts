@@ -111,6 +111,7 @@ describe('deliveries that failed in a row', () => {
     expect(warning).toMatchObject({ to: email, subject: WARNING })
     expect(warning!.text).toContain(`http://localhost:${receiver.port}/hooks`)
     expect(warning!.text).toContain('Kanto Cards')
+    expect(warning!.text).toContain(`${app.ctx.config.publicUrl}/dashboard/webhooks`)
     expect(warning!.text).toContain('The receiver answered with status 500.')
     expect(warning!.text).not.toMatch(/alice|secret|token/)
     await fail(4)
