@@ -60,12 +60,12 @@ export const salePostings = ({ db, now }: Pick<Context, 'db' | 'now'>) => db`
 `
 
 /**
- * Posts the cancellation of an order row: the buyer gets back the part of the price that wasn't refunded before, seller
+ * Posts the cancellations of order rows: the buyer gets back the part of the price that wasn't refunded before, seller
  * and marketplace give back their shares. Once every row of the slice is cancelled, the shipping is refunded as well.
  */
-export async function postCancellation(
+export async function postCancellations(
   { db, now }: Context,
-  { sliceId, orderId }: { sliceId: number; orderId: number },
+  { sliceId, orderIds }: { sliceId: number; orderIds: number[] },
 ): Promise<void> {
   await db`
     insert into postings (
@@ -86,7 +86,7 @@ export async function postCancellation(
     where
       slice_id = ${sliceId}
       and (
-        order_id = ${orderId}
+        order_id = any(${orderIds}::bigint[])
         or (
           kind = 'shipping'
           and not exists (
@@ -95,6 +95,7 @@ export async function postCancellation(
         )
       )
     group by account_id, slice_id, order_id
+    order by order_id
   `
 }
 

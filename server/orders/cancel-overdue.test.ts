@@ -3,7 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import type { Service } from '../service.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { advance, cardItem, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import {
   buy,
   cancel,
@@ -290,6 +290,60 @@ it('a label whose order is not marked as shipped for three days causes one e-mai
   expect((await subjectsTo(shop)).slice(3)).toEqual([`Have you shipped order ${withheld}?`])
 })
 
+it('the rows of a slice that the system cancels cause one e-mail to each party, with the refunds and the stock of all', async () => {
+  const shop = await openShop(app)
+  const items = [cardItem({ price: 3.33 }), productItem(), cardItem({ price: 5 }), cardItem()]
+  const [three, box, removed, early] = (await list(shop, ...items)) as [
+    number,
+    number,
+    number,
+    number,
+  ]
+  const { orderIds, sliceKey } = await buy(app, [
+    [three, 3],
+    [box, 1],
+    [removed, 1],
+    [early, 1],
+  ])
+  const [threeRow, boxRow, removedRow, earlyRow] = orderIds as [number, number, number, number]
+  await cancel(app, earlyRow)
+  await app.operator.post(`/operator/v1/orders/${threeRow}/refund`, {
+    payload: { amount: 1.5, reason: 'Bent' },
+  })
+  await app.operator.post(`/operator/v1/listings/${removed}/take-down`, {
+    payload: { reason: 'A counterfeit' },
+  })
+  await advance(app.operator, 31 * DAY_S)
+  await runOnBoth()
+
+  const { body } = await app.operator.get(`/operator/v1/mails?slice_key=${sliceKey}&per_page=100`)
+  const mails = body.data.filter(({ text }: { text: string }) =>
+    text.includes('not shipped in time'),
+  )
+  const { config } = app.ctx
+  const rows = [
+    `- 3 × Charizard ex, 9.99 EUR (order ${threeRow})`,
+    `- Obsidian Flames Booster Box, 129.99 EUR (order ${boxRow})`,
+    `- Charizard ex, 5.00 EUR (order ${removedRow})`,
+  ].join('\n')
+  const { shop_name: shopName } = (await shop.get('/v1/me')).body.data
+  // 9.99 − 1.50 + 129.99 + 5.00
+  const expected = [
+    `Hello Misty Waterflower,\n\nThese items from ${shopName} were cancelled, because they were not shipped in time:\n\n${rows}\n\nYou will be refunded 143.48 EUR. The shipping of 6.95 EUR is refunded as well.`,
+    `Hello ${shopName},\n\nThese items of Misty Waterflower’s order were cancelled, because they were not shipped in time:\n\n${rows}\n\nMisty Waterflower will be refunded 143.48 EUR. The shipping of 6.95 EUR is refunded as well. The units are in your stock again, except those of removed listings.\n\nThe page of the order: ${config.publicUrl}/dashboard/orders/${threeRow}`,
+  ]
+  expect(mails.map(({ text }: { text: string }) => text).reverse()).toEqual(expected)
+  for (const { subject } of mails) expect(subject).toBe('Cancelled: 3 items')
+  const events = await eventsOf(app, shop.accountId)
+  expect(events.filter(({ event }) => event === 'order.cancelled')).toHaveLength(4)
+  const stockOf = async (listing: number) =>
+    (await shop.get(`/tools/v1/listings/${listing}`)).body.data.quantity
+  expect([await stockOf(three), await stockOf(box)]).toEqual([
+    items[0]!.quantity,
+    items[1]!.quantity,
+  ])
+})
+
 it('the e-mail about a cancellation by the system claims no sale of a hidden listing', async () => {
   const shop = await openShop(app)
   const [order] = (await sellEach(app, shop, cardItem({ quantity: 1 }))) as [number]
@@ -312,7 +366,7 @@ it('the e-mail about a cancellation by the system claims no stock of a removed l
   await advance(app.operator, 31 * DAY_S)
   await runOnBoth()
   expect((await mailsTo(shop)).at(-1)!.text).toMatch(
-    /Misty Waterflower will be refunded\.\n\nThe page of the order: \S+$/,
+    /Misty Waterflower will be refunded 4\.50 EUR\. The shipping of 6\.95 EUR is refunded as well\.\n\nThe page of the order: \S+$/,
   )
 })
 

@@ -1,17 +1,32 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
-import { ApiError, conflict } from '../errors.ts'
 import { sendMails } from '../mail/outbox.ts'
+import { refundedShipping } from '../money/ledger.ts'
 import { setupStateOf } from '../money/payout-setup.ts'
+import { settleSlices } from '../money/payouts.ts'
 import { DAYS } from '../time/units.ts'
-import { type Announced, cancelAnnouncedEmail } from './emails.ts'
-import { cancel, changeOrder, type OrderContext, requireNoPurchase } from './transitions.ts'
+import {
+  type Announced,
+  cancelAnnouncedEmail,
+  overdueEmails,
+  partiesOf,
+  type SoldRow,
+} from './emails.ts'
+import { type LockedRow, lockRows, lockSlice } from './locks.ts'
+import { grossOf } from './money.ts'
+import {
+  cancel,
+  hasOpenPurchase,
+  lockListings,
+  type OrderContext,
+  restockListings,
+} from './transitions.ts'
 
 /** The seller gets an e-mail this long before the cancellation. */
 const NOTICE_MS = 3 * DAYS
 const BATCH_SLICES = 200
-/** Rows that one run cancels; the next run takes the rest. */
+/** Rows whose slices one run cancels; the next run takes the rest. */
 const MAX_ROWS = 5_000
 
 /**
@@ -20,7 +35,8 @@ const MAX_ROWS = 5_000
  * the seller three days before. Outside the sandbox it cancels nothing that was not announced; the sandbox's clock can
  * jump over the announcement.
  *
- * Several processes can run it at once: each row is checked again under its lock, and a slice is announced once.
+ * Several processes can run it at once: the rows of each slice are checked again under their locks, and a slice is announced
+ * once.
  */
 export async function cancelOverdue(ctx: OrderContext): Promise<void> {
   if (limitsOf(ctx).length === 0) return
@@ -31,34 +47,69 @@ export async function cancelOverdue(ctx: OrderContext): Promise<void> {
 }
 
 async function cancelDue(ctx: OrderContext): Promise<void> {
-  const due = await ctx.db<{ id: number }[]>`
-    select o.id
+  const due = await ctx.db<{ sliceId: number }[]>`
+    select o.slice_id as "sliceId"
     ${oldPendingRows(ctx.db, ctx, ctx.now())}
     where ${isDue(ctx.db, ctx)}
     order by o.id
     limit ${MAX_ROWS}
   `
-  for (const { id } of due) {
-    await cancelAsSystem(ctx, id).catch((error) => {
-      // Meanwhile the row was shipped or cancelled, its seller was verified, or a label is being bought.
-      if (!(error instanceof ApiError)) throw error
-    })
+  for (const sliceId of new Set(due.map((row) => row.sliceId))) {
+    ctx.metrics.countOrderRows('cancelled', await cancelAsSystem(ctx, sliceId))
   }
 }
 
-const cancelAsSystem = (ctx: OrderContext, id: number) =>
-  changeOrder(ctx, id, 'cancelAsSystem', { restock: true }, async (tx, row) => {
-    const [due] = await tx.db`
-      select 1
+/**
+ * Cancels the overdue rows of a slice, with one e-mail to each party. Takes locks in the order of locks.ts, so it reads the
+ * listings before it locks the rows.
+ *
+ * @returns the number of rows: none if meanwhile they were shipped or cancelled, or the seller was verified, and while a
+ *   label is being bought
+ */
+const cancelAsSystem = (ctx: OrderContext, sliceId: number): Promise<number> =>
+  inTransaction(ctx, async (transaction) => {
+    const { db } = transaction
+    const found = await db<{ listingId: number | null }[]>`
+      select listing_id as "listingId" from orders where slice_id = ${sliceId} and status = 'pending'
+    `
+    const listings = await lockListings(
+      transaction,
+      found.map(({ listingId }) => listingId),
+    )
+    await lockSlice(transaction, sliceId)
+    await lockRows(transaction, sliceId)
+    // Read after the locks: the rows, their events and their listings change at the same time.
+    const now = transaction.now()
+    const tx = { ...transaction, now: () => now }
+    const rows = await db<(LockedRow & SoldRow & { accountId: number })[]>`
+      select
+        o.id,
+        o.account_id as "accountId",
+        o.listing_id as "listingId",
+        o.status,
+        o.quantity,
+        o.price_cents as "priceCents",
+        o.refunded_cents as "refundedCents",
+        o.item_name as "itemName"
       from orders o
       join accounts a on a.id = o.account_id
       join slices s on s.id = o.slice_id
-      ${deadline(tx.db, tx)}
-      where o.id = ${id} and ${isDue(tx.db, tx)}
+      ${deadline(db, tx)}
+      where o.slice_id = ${sliceId} and o.status = 'pending' and ${isDue(db, tx)}
+      order by o.id
     `
-    if (!due) throw conflict('The order is not overdue.')
-    await requireNoPurchase(tx, row.sliceId)
-    await cancel(tx, row, { cancelledBy: 'system' })
+    if (rows.length === 0 || (await hasOpenPurchase(tx, sliceId))) return 0
+    const { accountId } = rows[0]!
+    await cancel(tx, { sliceId, accountId }, rows, { cancelledBy: 'system' })
+    const restockedRows = await restockListings(tx, listings, rows)
+    await settleSlices(tx, [sliceId])
+    const mails = overdueEmails(tx, await partiesOf(tx, sliceId), rows, {
+      refundCents: rows.reduce((sum, row) => sum + grossOf(row) - row.refundedCents, 0),
+      shippingCents: await refundedShipping(tx, sliceId),
+      restockedRows,
+    })
+    await sendMails(tx, mails, { sliceId })
+    return rows.length
   })
 
 /**

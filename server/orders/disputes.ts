@@ -155,7 +155,7 @@ export function resolveDispute(
   if (inFavourOf === 'buyer' && refund === undefined) {
     return changeOrder(ctx, orderId, 'resolveForBuyer', {}, async (tx, row) => {
       await requireSeen(tx, row)
-      await cancel(tx, row, { cancelledBy: 'admin', isResolution: true })
+      await cancel(tx, row, [row], { cancelledBy: 'admin', isResolution: true })
     })
   }
   return changeOrder(

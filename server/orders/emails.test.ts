@@ -179,7 +179,7 @@ describe('e-mail about orders', () => {
     const payload = { cancelled_by: 'admin', restock: false }
     const emails = await emailsOf(() => transition(card, 'cancel', payload))
     expect(emails.map(({ text }: { text: string }) => text.split('\n\n').at(2))).toEqual([
-      'Its price is already refunded.',
+      'The price is already refunded.',
       'Misty is already refunded.',
     ])
   })

@@ -8,7 +8,7 @@ import type { RefundBearer } from '../money/posting.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
-import type { Order, Transition } from './order.ts'
+import type { Order, RowTransition } from './order.ts'
 
 /**
  * The e-mails to buyers and sellers about their orders. Plain text. Names and codes are on one line, and longer texts are
@@ -115,28 +115,19 @@ export type Happening = {
 /** The e-mails that follow a transition of an order row. */
 export function emailsAbout(
   ctx: Pick<Context, 'config'>,
-  transition: Transition,
+  transition: RowTransition,
   { order, parties, refundCents, shippingCents, isRestocked }: Happening,
 ): NewMail[] {
   const { buyer, seller } = parties
   const { toBuyer, toSeller } = writerTo(ctx, order, parties)
   const item = itemOf(order)
-  const shipping =
-    shippingCents > 0 ? ` The shipping of ${euros(shippingCents)} is refunded as well.` : ''
-  // Partial refunds can have used up the price before.
-  const price =
-    refundCents > 0
-      ? `You will be refunded ${euros(refundCents)}.`
-      : 'Its price is already refunded.'
-  const refund = price + shipping
+  const refund = refundOf({ refundCents, shippingCents })
   const isRefunded = refundCents + shippingCents > 0
   const buyerRefunded = `${nameOf(buyer)} ${isRefunded ? 'will be' : 'is already'} refunded.`
   const refundedAndRestocked = isRestocked
     ? `${buyerRefunded} The units are in your stock again.`
     : buyerRefunded
   switch (transition) {
-    case 'ship':
-      return [shippedEmail(ctx, order, parties)]
     case 'cancel':
       return [
         toBuyer(
@@ -172,24 +163,65 @@ export function emailsAbout(
         toBuyer('Resolved', `Your dispute about ${item} was resolved in the seller’s favour.`),
         toSeller('Resolved', `The dispute about ${item} was resolved in your favour.`),
       ]
-    case 'cancelAsSystem':
-      return [
-        toBuyer(
-          'Cancelled',
-          `Your order of ${item} from ${seller.shopName} was cancelled, because it was not shipped in time.`,
-          refund,
-        ),
-        toSeller(
-          'Cancelled',
-          `${nameOf(buyer)}’s order of ${item} was cancelled, because it was not shipped in time.`,
-          refundedAndRestocked,
-        ),
-      ]
     case 'receive':
       return [receivedEmail(parties, [{ ...order, itemName: order.item.name }])]
     case 'dispute':
       return []
   }
+}
+
+/** About the overdue rows of a slice, which the system cancelled together: to both sides. */
+export function overdueEmails(
+  ctx: Pick<Context, 'config'>,
+  { buyer, seller }: Parties,
+  rows: SoldRow[],
+  {
+    refundCents,
+    shippingCents,
+    restockedRows,
+  }: Pick<Happening, 'refundCents' | 'shippingCents'> & { restockedRows: number },
+): NewMail[] {
+  const subject = `Cancelled: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} items`}`
+  const lines = rows.map(lineOf).join('\n')
+  const because = 'were cancelled, because they were not shipped in time:'
+  const stock =
+    restockedRows > 0 &&
+    `The units are in your stock again${restockedRows < rows.length ? ', except those of removed listings' : ''}.`
+  return [
+    {
+      to: buyer.email,
+      subject,
+      text: textFor(buyer.name, [
+        `These items from ${seller.shopName} ${because}`,
+        lines,
+        refundOf({ refundCents, shippingCents }),
+      ]),
+    },
+    {
+      to: seller.email,
+      subject,
+      text: textFor(seller.shopName, [
+        `These items of ${nameOf(buyer, 'the buyer')}’s order ${because}`,
+        lines,
+        [refundOf({ refundCents, shippingCents }, nameOf(buyer)), stock].filter(Boolean).join(' '),
+        linkTo(ctx, rows[0]!.id),
+      ]),
+    },
+  ]
+}
+
+/** The refunds of price and shipping, in sentences. Partial refunds can have used up the price before. */
+function refundOf(
+  { refundCents, shippingCents }: Pick<Happening, 'refundCents' | 'shippingCents'>,
+  reader = 'You',
+): string {
+  const price =
+    refundCents > 0
+      ? `${reader} will be refunded ${euros(refundCents)}.`
+      : 'The price is already refunded.'
+  return shippingCents > 0
+    ? `${price} The shipping of ${euros(shippingCents)} is refunded as well.`
+    : price
 }
 
 const DISPUTE_REASON: Record<DisputeReason, string> = {

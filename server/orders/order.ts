@@ -65,6 +65,9 @@ export type Tracking = {
 
 export type Transition = keyof typeof TRANSITIONS
 
+/** A transition of one row. The others change several rows of a slice together. */
+export type RowTransition = Exclude<Transition, 'ship' | 'cancelAsSystem'>
+
 /** @throws conflict if the transition doesn't start from this status */
 export function requireTransition(transition: Transition, status: OrderStatus): void {
   const { from } = TRANSITIONS[transition]

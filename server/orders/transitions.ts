@@ -3,19 +3,19 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { type Canceller, type CancelReason, type ListingStatus, TRANSITIONS } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { orderCancelled } from '../events/payloads.ts'
-import { recordEvent } from '../events/record.ts'
+import { recordEvents } from '../events/record.ts'
 import { statusFor } from '../listings/listing.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
-import { postCancellation, refundedShipping } from '../money/ledger.ts'
+import { postCancellations, refundedShipping } from '../money/ledger.ts'
 import { settleSlices } from '../money/payouts.ts'
 import { DAYS } from '../time/units.ts'
 import { endDispute } from './dispute.ts'
 import { emailsAbout, type Happening, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
-import { type Order, orderNotFound, requireTransition, type Transition } from './order.ts'
+import { type Order, orderNotFound, type RowTransition, requireTransition } from './order.ts'
 import { getOrder } from './orders.ts'
 
 export type OrderContext = Context & { metrics: Metrics }
@@ -35,7 +35,9 @@ export function cancelOrder(
   id: number,
   { cancelledBy, restock }: { cancelledBy: Canceller; restock: boolean },
 ): Promise<Order> {
-  return changeOrder(ctx, id, 'cancel', { restock }, (tx, row) => cancel(tx, row, { cancelledBy }))
+  return changeOrder(ctx, id, 'cancel', { restock }, (tx, row) =>
+    cancel(tx, row, [row], { cancelledBy }),
+  )
 }
 
 /**
@@ -53,7 +55,7 @@ export function cancelAsSeller(
 ): Promise<Order> {
   return changeOrder(ctx, id, 'cancelAsSeller', { restock, accountId }, async (tx, row) => {
     await requireNoLabel(tx, row.sliceId)
-    await cancel(tx, row, { cancelledBy: 'seller', reason })
+    await cancel(tx, row, [row], { cancelledBy: 'seller', reason })
   })
 }
 
@@ -71,7 +73,7 @@ async function requireNoLabel(ctx: Context, sliceId: number): Promise<void> {
 }
 
 /** @throws conflict if a label of the slice is being bought, or its purchase is in doubt */
-export async function requireNoPurchase(ctx: Context, sliceId: number): Promise<void> {
+async function requireNoPurchase(ctx: Context, sliceId: number): Promise<void> {
   if (await hasOpenPurchase(ctx, sliceId)) {
     throw conflict(
       'A label for this order is being bought, or may have been. Until that is known, which can take a week, only the marketplace can cancel the order.',
@@ -193,7 +195,7 @@ async function emailReceipts(tx: Context, received: ReceivedRow[]): Promise<void
 export async function changeOrder(
   ctx: OrderContext,
   id: number,
-  transition: Transition,
+  transition: RowTransition,
   {
     restock = false,
     accountId,
@@ -214,7 +216,7 @@ export async function changeOrder(
       where id = ${id}
     `
     if (!found || (accountId ?? found.accountId) !== found.accountId) throw orderNotFound()
-    const listing = restock ? await lockListing(transaction, found.listingId) : undefined
+    const listings = await lockListings(transaction, restock ? [found.listingId] : [])
     await lockSlice(transaction, found.sliceId)
     const rows = await lockRows(transaction, found.sliceId)
     const row = rows.find((candidate) => candidate.id === id)!
@@ -223,7 +225,7 @@ export async function changeOrder(
     const now = transaction.now()
     const tx = { ...transaction, now: () => now }
     await change(tx, { ...row, ...found })
-    if (listing) await restockListing(tx, listing, row.quantity)
+    const restocked = await restockListings(tx, listings, [row])
     await settleSlices(tx, [found.sliceId])
     const order = await getOrder(tx, id)
     const isCancelled = order.status === 'cancelled'
@@ -232,7 +234,7 @@ export async function changeOrder(
       parties: await partiesOf(tx, found.sliceId),
       refundCents: order.refundedCents - row.refundedCents,
       shippingCents: isCancelled ? await refundedShipping(tx, found.sliceId) : 0,
-      isRestocked: listing !== undefined,
+      isRestocked: restocked === 1,
     })
     await sendMails(tx, mails, { sliceId: found.sliceId })
     return order
@@ -241,16 +243,18 @@ export async function changeOrder(
   return order
 }
 
-/** Cancels a locked row: refunds it, ends its dispute, and records the event. */
+/** Cancels locked rows of a slice: refunds them, ends their disputes, and records the events. */
 export async function cancel(
   tx: Context,
-  row: ChangedRow,
+  { sliceId, accountId }: Pick<ChangedRow, 'sliceId' | 'accountId'>,
+  rows: LockedRow[],
   {
     cancelledBy,
     reason = null,
     isResolution = false,
   }: { cancelledBy: Canceller; reason?: CancelReason | null; isResolution?: boolean },
 ): Promise<void> {
+  const orderIds = rows.map(({ id }) => id)
   await tx.db`
     update orders
     set
@@ -259,19 +263,20 @@ export async function cancel(
       cancelled_by = ${cancelledBy},
       cancel_reason = ${reason},
       resolved_at = case when ${isResolution} then ${tx.now()} else resolved_at end,
-      refunded_cents = ${grossOf(row)}
-    where id = ${row.id}
+      refunded_cents = price_cents::bigint * quantity
+    where id = any(${orderIds}::bigint[])
   `
-  await endDispute(tx, row.id, {
-    resolution: 'buyer',
-    refundCents: grossOf(row) - row.refundedCents,
-  })
-  await postCancellation(tx, { sliceId: row.sliceId, orderId: row.id })
-  await recordEvent(tx, {
-    accountId: row.accountId,
-    sliceId: row.sliceId,
-    ...orderCancelled({ id: row.id, cancelledBy }),
-  })
+  for (const row of rows.filter(({ status }) => status === 'disputed')) {
+    await endDispute(tx, row.id, {
+      resolution: 'buyer',
+      refundCents: grossOf(row) - row.refundedCents,
+    })
+  }
+  await postCancellations(tx, { sliceId, orderIds })
+  await recordEvents(
+    tx,
+    orderIds.map((id) => ({ accountId, sliceId, ...orderCancelled({ id, cancelledBy }) })),
+  )
 }
 
 const receive = ({ db, now }: Context, row: LockedRow) => db`
@@ -283,34 +288,49 @@ export type ChangedRow = LockedRow & { sliceId: number; accountId: number }
 
 type LockedListing = { id: number; status: ListingStatus; quantity: number }
 
-/** @returns undefined if the listing was deleted */
-async function lockListing(
+/** Locks the listings of rows before their slice (locks.ts). The result lacks those that were deleted. */
+export const lockListings = async (
   { db }: Context,
-  listingId: number | null,
-): Promise<LockedListing | undefined> {
-  if (listingId === null) return undefined
-  const [listing] = await db<LockedListing[]>`
+  listingIds: (number | null)[],
+): Promise<LockedListing[]> => {
+  const ids = listingIds.filter((id) => id !== null)
+  if (ids.length === 0) return []
+  return db<LockedListing[]>`
     select id, status, quantity
     from listings
-    where id = ${listingId} and status <> 'removed'
+    where id = any(${ids}::bigint[]) and status <> 'removed'
+    order by id
     for no key update
   `
-  return listing
 }
 
-async function restockListing(
+/** Adds the units of rows to the stock of their locked listings. Returns the number of rows that have one. */
+export async function restockListings(
   { db, now, signal }: Context,
-  { id, status, quantity }: LockedListing,
-  units: number,
-): Promise<void> {
-  const stock = quantity + units
+  listings: LockedListing[],
+  rows: LockedRow[],
+): Promise<number> {
+  const byId = new Map(listings.map((listing) => [listing.id, { ...listing }]))
+  const restocked = rows.filter(({ listingId, quantity }) => {
+    const listing = byId.get(listingId ?? 0)
+    if (listing) listing.quantity += quantity
+    return listing
+  })
+  if (restocked.length === 0) return 0
+  const changed = [...byId.values()]
   await db`
     update listings
     set
-      quantity = ${stock},
-      status = ${statusFor(status, stock)},
+      quantity = changed.quantity,
+      status = changed.status,
       updated_at = greatest(updated_at, ${now()})
-    where id = ${id}
+    from unnest(
+      ${changed.map(({ id }) => id)}::bigint[],
+      ${changed.map(({ quantity }) => quantity)}::integer[],
+      ${changed.map(({ status, quantity }) => statusFor(status, quantity))}::text[]
+    ) changed (id, quantity, status)
+    where listings.id = changed.id
   `
   await signal('offers')
+  return restocked.length
 }
