@@ -323,6 +323,59 @@ describe('a payout run', () => {
     })
   })
 
+  it('the e-mail about a dispute that was resolved for the buyer names the refund, and what is deducted from the payouts of other orders', async () => {
+    const seller = await openShop(app)
+    const to = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body.data.email
+    const refund = (order: number, payload: object) =>
+      app.operator.post(`/operator/v1/orders/${order}/refund`, {
+        payload: { reason: 'A scratch', ...payload },
+      })
+    /** The paragraph about the money. */
+    const resolve = async (order: number) => {
+      await act(app, order, 'dispute')
+      await act(app, order, 'resolve', { in_favour_of: 'buyer' })
+      const { body } = await app.operator.get(`/operator/v1/mails?to=${encodeURIComponent(to)}`)
+      expect(body.data[0].subject).toBe('Resolved: Charizard ex')
+      return body.data[0].text.split('\n\n')[2]
+    }
+    const early = await received(seller, 10)
+    expect(await resolve(early.order)).toBe(
+      'Misty Waterflower will be refunded 10.00 EUR. The shipping of 6.95 EUR is refunded as well.',
+    )
+
+    const listings = await list(seller, cardItem({ price: 10 }), cardItem({ price: 20 }))
+    const sale = await buy(
+      app,
+      listings.map((id) => [id, 1]),
+    )
+    const [ten, twenty] = sale.orderIds as [number, number]
+    await ship(seller, ten, { tracking_code: 'CODE' })
+    for (const order of sale.orderIds) await act(app, order, 'receive')
+    // 9.50 + 19.00 + 6.95
+    expect((await run()).total).toBe(35.45)
+    await refund(ten, { amount: 3 })
+    await refund(ten, { amount: 1, borne_by: 'platform' })
+    // Of 9.50, the seller has lost 3.00 before.
+    expect(await resolve(ten)).toBe(
+      'Misty Waterflower will be refunded 6.00 EUR. 6.50 EUR is deducted from your payouts of other orders.',
+    )
+    // 19.00 + 6.95
+    expect(await resolve(twenty)).toBe(
+      'Misty Waterflower will be refunded 20.00 EUR. The shipping of 6.95 EUR is refunded as well. 25.95 EUR is deducted from your payouts of other orders.',
+    )
+
+    const other = await received(seller, 10)
+    // 35.45 are owed: 3.00 + 6.50 + 25.95. The payout of 16.45 pays a part.
+    expect((await run()).total).toBe(0)
+    await refund(other.order, { amount: 10 })
+    // The price was refunded before: the seller bears the shipping, and gets the commission of 0.50 back.
+    expect(await resolve(other.order)).toBe(
+      'The price is already refunded. The shipping of 6.95 EUR is refunded as well. 6.45 EUR is deducted from your payouts of other orders.',
+    )
+    // 35.45 − 16.45 + 10.00 + 6.45
+    expect((await balances())[`seller:${seller.accountId}`]).toBe(-3545)
+  })
+
   it('a debt larger than the next payout leaves nothing to transfer, and its rest stays owed', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 50)

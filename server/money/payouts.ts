@@ -104,6 +104,14 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
   `
 }
 
+/** The seller's debt after refunds of a slice. Payouts of other slices pay it. */
+export async function owedFor({ db }: Context, sliceId: number): Promise<number> {
+  const [slice] = await db<{ cents: number }[]>`
+    select owed_cents as cents from slices where id = ${sliceId}
+  `
+  return slice!.cents
+}
+
 const STORED_STATES = PAYOUT_STATES.filter((state) => state !== 'held')
 
 export type PayoutFilters = {

@@ -163,7 +163,7 @@ describe('e-mail about orders', () => {
     [
       'claims no stock without restock',
       { restock: false },
-      /\n\nMisty will be refunded\.\n\nThe page of the order: \S+$/,
+      /\n\nMisty will be refunded 9\.99 EUR\.\n\nThe page of the order: \S+$/,
     ],
   ])('the e-mail to the seller about a cancellation %s', async (_, more, end) => {
     const [card] = await buy()
@@ -180,7 +180,7 @@ describe('e-mail about orders', () => {
     const emails = await emailsOf(() => transition(card, 'cancel', payload))
     expect(emails.map(({ text }: { text: string }) => text.split('\n\n').at(2))).toEqual([
       'The price is already refunded.',
-      'Misty is already refunded.',
+      'The price is already refunded.',
     ])
   })
 

@@ -108,6 +108,8 @@ export type Happening = {
   refundCents: number
   /** The shipping that it refunded: that of a slice whose last row it cancelled. */
   shippingCents: number
+  /** The debt that it left to the seller: the seller was paid for the row before. */
+  deductedCents: number
   /** Whether it added the units to the stock: never to that of a removed listing. */
   isRestocked: boolean
 }
@@ -116,17 +118,19 @@ export type Happening = {
 export function emailsAbout(
   ctx: Pick<Context, 'config'>,
   transition: RowTransition,
-  { order, parties, refundCents, shippingCents, isRestocked }: Happening,
+  { order, parties, refundCents, shippingCents, deductedCents, isRestocked }: Happening,
 ): NewMail[] {
   const { buyer, seller } = parties
   const { toBuyer, toSeller } = writerTo(ctx, order, parties)
   const item = itemOf(order)
   const refund = refundOf({ refundCents, shippingCents })
-  const isRefunded = refundCents + shippingCents > 0
-  const buyerRefunded = `${nameOf(buyer)} ${isRefunded ? 'will be' : 'is already'} refunded.`
-  const refundedAndRestocked = isRestocked
-    ? `${buyerRefunded} The units are in your stock again.`
-    : buyerRefunded
+  const refundByYou = [
+    refundOf({ refundCents, shippingCents }, nameOf(buyer)),
+    deductedCents > 0 && `${euros(deductedCents)} is deducted from your payouts of other orders.`,
+    isRestocked && 'The units are in your stock again.',
+  ]
+    .filter(Boolean)
+    .join(' ')
   switch (transition) {
     case 'cancel':
       return [
@@ -135,11 +139,7 @@ export function emailsAbout(
           `Your order of ${item} from ${seller.shopName} was cancelled.`,
           refund,
         ),
-        toSeller(
-          'Cancelled',
-          `${nameOf(buyer)}’s order of ${item} was cancelled.`,
-          refundedAndRestocked,
-        ),
+        toSeller('Cancelled', `${nameOf(buyer)}’s order of ${item} was cancelled.`, refundByYou),
       ]
     case 'cancelAsSeller':
       return [
@@ -155,7 +155,7 @@ export function emailsAbout(
         toSeller(
           'Resolved',
           `The dispute about ${item} was resolved in the buyer’s favour.`,
-          buyerRefunded,
+          refundByYou,
         ),
       ]
     case 'resolveForSeller':

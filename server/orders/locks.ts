@@ -17,13 +17,13 @@ export type LockedRow = {
   refundedCents: number
 }
 
+/** `owedCents` is the debt of the seller after refunds of the slice (money/payouts.ts). */
+export type LockedSlice = { fulfilment: Fulfilment; tracked: boolean; owedCents: number }
+
 /** Locks a slice until the transaction ends. */
-export async function lockSlice(
-  { db }: Context,
-  sliceId: number,
-): Promise<{ fulfilment: Fulfilment; tracked: boolean }> {
-  const [slice] = await db<{ fulfilment: Fulfilment; tracked: boolean }[]>`
-    select fulfilment, tracked from slices where id = ${sliceId} for no key update
+export async function lockSlice({ db }: Context, sliceId: number): Promise<LockedSlice> {
+  const [slice] = await db<LockedSlice[]>`
+    select fulfilment, tracked, owed_cents as "owedCents" from slices where id = ${sliceId} for no key update
   `
   return slice!
 }

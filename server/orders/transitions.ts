@@ -9,7 +9,7 @@ import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { postCancellations, refundedShipping } from '../money/ledger.ts'
-import { settleSlices } from '../money/payouts.ts'
+import { owedFor, settleSlices } from '../money/payouts.ts'
 import { DAYS } from '../time/units.ts'
 import { endDispute } from './dispute.ts'
 import { emailsAbout, type Happening, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
@@ -217,7 +217,7 @@ export async function changeOrder(
     `
     if (!found || (accountId ?? found.accountId) !== found.accountId) throw orderNotFound()
     const listings = await lockListings(transaction, restock ? [found.listingId] : [])
-    await lockSlice(transaction, found.sliceId)
+    const { owedCents } = await lockSlice(transaction, found.sliceId)
     const rows = await lockRows(transaction, found.sliceId)
     const row = rows.find((candidate) => candidate.id === id)!
     requireTransition(transition, row.status)
@@ -234,6 +234,7 @@ export async function changeOrder(
       parties: await partiesOf(tx, found.sliceId),
       refundCents: order.refundedCents - row.refundedCents,
       shippingCents: isCancelled ? await refundedShipping(tx, found.sliceId) : 0,
+      deductedCents: isCancelled ? (await owedFor(tx, found.sliceId)) - owedCents : 0,
       isRestocked: restocked === 1,
     })
     await sendMails(tx, mails, { sliceId: found.sliceId })
