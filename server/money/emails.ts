@@ -8,22 +8,31 @@ import type { ShownBankAccount } from './bank-account.ts'
 
 type Recipient = { shopName: string; email: string }
 
+/** @param deductions what the run has deducted from the seller's payouts for refunds of these order rows */
 export function payoutSentEmail(
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
   payouts: { amountCents: number; reference: string }[],
+  deductions: { cents: number; orderIds: number[] }[],
 ): NewMail {
   const total = payouts.reduce((sum, { amountCents }) => sum + amountCents, 0)
-  const lines = payouts
-    .slice(0, MAX_LINES)
-    .map(({ amountCents, reference }) => `- ${euros(amountCents)}, reference ${reference}`)
-  if (payouts.length > MAX_LINES) lines.push(`- and ${payouts.length - MAX_LINES} more`)
+  const deducted = deductions.reduce((sum, { cents }) => sum + cents, 0)
   return {
     to: email,
     subject: `Payout: ${euros(total)}`,
     text: textFor(shopName, [
       `We have sent ${euros(total)} to your bank account:`,
-      lines.join('\n'),
+      listOf(
+        payouts,
+        ({ amountCents, reference }) => `${euros(amountCents)}, reference ${reference}`,
+      ),
+      deducted > 0 &&
+        `We have deducted ${euros(deducted)} after refunds of orders that were paid out before:`,
+      listOf(
+        deductions,
+        ({ cents, orderIds }) =>
+          `${euros(cents)} for ${orderIds.length === 1 ? 'order' : 'orders'} ${orderIds.join(', ')}`,
+      ),
       `Your payouts: ${payoutsPage(ctx)}`,
     ]),
   }
@@ -121,3 +130,9 @@ export const setupRejectedEmail = (
 })
 
 const MAX_LINES = 50
+
+function listOf<Item>(items: Item[], lineOf: (item: Item) => string): string {
+  const lines = items.slice(0, MAX_LINES).map((item) => `- ${lineOf(item)}`)
+  if (items.length > MAX_LINES) lines.push(`- and ${items.length - MAX_LINES} more`)
+  return lines.join('\n')
+}

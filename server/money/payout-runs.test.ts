@@ -376,6 +376,81 @@ describe('a payout run', () => {
     expect((await balances())[`seller:${seller.accountId}`]).toBe(-3545)
   })
 
+  it('the e-mail about payouts that a run has reduced names each deduction with the orders whose refunds caused it', async () => {
+    const seller = await openShop(app)
+    const to = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body.data.email
+    const refund = (order: number, amount: number, more: object = {}) =>
+      app.operator.post(`/operator/v1/orders/${order}/refund`, {
+        payload: { amount, reason: 'A scratch', ...more },
+      })
+    const resolve = async (order: number) => {
+      await act(app, order, 'dispute')
+      await act(app, order, 'resolve', { in_favour_of: 'buyer' })
+    }
+    /** The subject of the e-mail about the next run, and its paragraphs after the list of payouts; null without one. */
+    const runEmail = async () => {
+      const newest = async () =>
+        (await app.operator.get(`/operator/v1/mails?to=${encodeURIComponent(to)}`)).body.data[0]
+      const before = await newest()
+      await run()
+      const { id, subject, text } = await newest()
+      return id === before.id ? null : [subject, ...text.split('\n\n').slice(3, -1)]
+    }
+    const DEDUCTED = 'after refunds of orders that were paid out before:'
+    const listings = await list(seller, cardItem({ price: 10 }), cardItem({ price: 20 }))
+    const sale = await buy(
+      app,
+      listings.map((id) => [id, 1]),
+    )
+    const [ten, twenty] = sale.orderIds as [number, number]
+    await ship(seller, ten, { tracking_code: 'CODE' })
+    for (const order of sale.orderIds) await act(app, order, 'receive')
+    const { order: fifty } = await received(seller, 50)
+    // 9.50 + 19.00 + 6.95, and 47.50 + 6.95
+    expect(await runEmail()).toEqual(['Payout: 89.90 EUR'])
+
+    await refund(ten, 4)
+    await refund(twenty, 1, { borne_by: 'platform' })
+    await resolve(fifty)
+    // The payout of 16.45 pays 4.00, and 12.45 of 54.45.
+    await received(seller, 10)
+    expect(await runEmail()).toBeNull()
+    // The payout of 16.45 and 25.55 of that of 54.45 pay the rest of 42.00.
+    await received(seller, 10)
+    const { order: other } = await received(seller, 50)
+    expect(await runEmail()).toEqual([
+      'Payout: 28.90 EUR',
+      `We have deducted 42.00 EUR ${DEDUCTED}`,
+      `- 42.00 EUR for order ${fifty}`,
+    ])
+
+    // Two rows of one slice, and the whole price of a row of another: 16.45 + 101.95 − 3.00 − 50.00
+    await refund(ten, 1)
+    await refund(twenty, 2)
+    await refund(other, 50)
+    await received(seller, 10)
+    await received(seller, 100)
+    expect(await runEmail()).toEqual([
+      'Payout: 65.40 EUR',
+      `We have deducted 53.00 EUR ${DEDUCTED}`,
+      `- 3.00 EUR for orders ${ten}, ${twenty}\n- 50.00 EUR for order ${other}`,
+    ])
+
+    // The first row is not named again: its refunds are deducted. Of the other slice, only the shipping is left to refund,
+    // and the commission of 2.50 comes back: 16.45 − 1.50 − (6.95 − 2.50)
+    await refund(twenty, 1.5)
+    await resolve(other)
+    await received(seller, 10)
+    expect(await runEmail()).toEqual([
+      'Payout: 10.50 EUR',
+      `We have deducted 5.95 EUR ${DEDUCTED}`,
+      `- 1.50 EUR for order ${twenty}\n- 4.45 EUR for order ${other}`,
+    ])
+    await received(seller, 10)
+    expect(await runEmail()).toEqual(['Payout: 16.45 EUR'])
+    expect((await balances())[`seller:${seller.accountId}`]).toBe(0)
+  })
+
   it('a debt larger than the next payout leaves nothing to transfer, and its rest stays owed', async () => {
     const seller = await openShop(app)
     const { order } = await received(seller, 50)

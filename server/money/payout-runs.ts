@@ -151,7 +151,7 @@ async function takePayouts(tx: Context, runId: number, before: Date): Promise<Pa
     where p.id = any(${locked}::bigint[]) and p.state = 'due' and held.reason is null
     order by p.id
   `
-  await deductDebts(tx, due)
+  const deductions = await deductDebts(tx, due)
   const sent = due.filter(({ amountCents }) => amountCents > 0)
   await db`
     update payouts
@@ -178,7 +178,7 @@ async function takePayouts(tx: Context, runId: number, before: Date): Promise<Pa
     set count = ${run.count}, total_cents = ${run.totalCents}
     where id = ${runId}
   `
-  await sendMails(tx, emailsAbout(tx, sent))
+  await sendMails(tx, emailsAbout(tx, sent, deductions))
   return run
 }
 
@@ -213,12 +213,17 @@ function readIban({ config }: Context, accountId: number, sealed: Buffer): strin
 
 const hex = (bytes: Buffer) => `\\x${bytes.toString('hex')}`
 
-const emailsAbout = (ctx: Context, sent: DuePayout[]): NewMail[] =>
-  [...Map.groupBy(sent, ({ accountId }) => accountId).values()].map((payouts) =>
-    payoutSentEmail(ctx, payouts[0]!, payouts),
+function emailsAbout(ctx: Context, sent: DuePayout[], deductions: Deduction[]): NewMail[] {
+  const deductionsBy = Map.groupBy(deductions, ({ accountId }) => accountId)
+  return [...Map.groupBy(sent, ({ accountId }) => accountId)].map(([accountId, payouts]) =>
+    payoutSentEmail(ctx, payouts[0]!, payouts, deductionsBy.get(accountId) ?? []),
   )
+}
 
 type Debt = { sliceId: number; accountId: number; cents: number }
+
+/** A debt, or the part of it that a run deducts, with the order rows whose refunds caused it. */
+type Deduction = Debt & { orderIds: number[] }
 
 /** Debts that one statement locks: a seller may owe for many more orders than the payouts can pay. */
 const DEBTS = 1_000
@@ -236,10 +241,48 @@ const lockDebts = ({ db }: Context, accountIds: number[], after: number): Promis
 `
 
 /**
+ * Adds the order rows that caused the deducted debts, by the postings since the balance of the slice became negative. The
+ * refund of the shipping is one of the row that was cancelled with it: the one before.
+ */
+async function withOrders({ db }: Context, debts: Debt[]): Promise<Deduction[]> {
+  if (debts.length === 0) return []
+  const rows = await db<{ sliceId: number; orderIds: number[] }[]>`
+    select slice_id as "sliceId", array_agg(distinct cause order by cause) as "orderIds"
+    from (
+      select
+        *,
+        max(case when balance >= 0 then id else 0 end) over (partition by slice_id) as paid_until
+      from (
+        select
+          id,
+          slice_id,
+          kind,
+          seller_cents,
+          sum(seller_cents) over slice as balance,
+          coalesce(order_id, lag(order_id) over slice) as cause
+        from postings
+        where slice_id = any(${debts.map(({ sliceId }) => sliceId)}::bigint[])
+        window slice as (partition by slice_id order by id)
+      ) p
+    ) p
+    where
+      id > paid_until
+      and kind in ('refund', 'cancellation', 'shipping_refund')
+      and seller_cents < 0
+      and cause is not null
+    group by slice_id
+  `
+  const orderIds = new Map(rows.map((row) => [row.sliceId, row.orderIds]))
+  return debts.map((debt) => ({ ...debt, orderIds: orderIds.get(debt.sliceId) ?? [] }))
+}
+
+/**
  * Posts the payouts, and deducts from them what their sellers owe after refunds of other slices. Reduces the amounts in
  * `due` to those to transfer. A debt whose slice another transaction has locked is left to the next run.
+ *
+ * @returns what it deducted for each debt
  */
-async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
+async function deductDebts(tx: Context, due: DuePayout[]): Promise<Deduction[]> {
   const { db } = tx
   await postPayouts(
     tx,
@@ -267,7 +310,9 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
     last = debts.at(-1)?.sliceId ?? last
     isMore = debts.length === DEBTS && payable.size > 0
   }
-  if (recovered.length === 0) return
+  if (recovered.length === 0) return []
+  // Read before the recoveries are posted, which end the debts.
+  const deductions = await withOrders(tx, recovered)
   await db`
     update payouts
     set
@@ -301,6 +346,7 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<void> {
     from recovered
     where slices.id = recovered.slice_id
   `
+  return deductions
 }
 
 /**
