@@ -112,6 +112,16 @@ export async function owedFor({ db }: Context, sliceId: number): Promise<number>
   return slice!.cents
 }
 
+/** What a seller owes after refunds of all slices. The next runs deduct it. */
+export async function owedBy({ db }: Context, accountId: number): Promise<number> {
+  const [slices] = await db<{ cents: number }[]>`
+    select coalesce(sum(owed_cents), 0)::bigint as cents
+    from slices
+    where account_id = ${accountId} and owed_cents > 0
+  `
+  return slices!.cents
+}
+
 const STORED_STATES = PAYOUT_STATES.filter((state) => state !== 'held')
 
 export type PayoutFilters = {

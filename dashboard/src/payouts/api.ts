@@ -9,7 +9,7 @@ import { apiUrl, get, post, put } from '../client.ts'
 export type { PayoutRecord, PayoutSetupRecord, StatementRecord }
 
 export const listPayouts = (query: { state: string; page: string }) =>
-  get<Paginated<PayoutRecord>>('payouts', { query })
+  get<Paginated<PayoutRecord> & { owed: number }>('payouts', { query })
 
 export const readPayout = (id: string) =>
   get<Data<PayoutRecord>>(`payouts/${encodeURIComponent(id)}`)

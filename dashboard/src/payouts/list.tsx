@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { Badge, type Tone } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
+import { Icon } from '../ui/icons.tsx'
 import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
@@ -91,19 +92,32 @@ export function PayoutsTab() {
         />
       </Filters>
       <LoadedPage query={query} noun="payouts">
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty
-              icon="payouts"
-              title={isFiltered ? 'No payouts in this state' : 'No payouts yet'}
-            >
-              A payout appears here when all items of an order are received. That happens when the
-              buyer confirms it, or 14 days after shipping.
-            </Empty>
-          ) : (
-            <Table label="Payouts" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
-          )
-        }
+        {({ data, owed }) => (
+          <>
+            {owed > 0 && (
+              <div className="notice">
+                <Icon name="payouts" />
+                <div>
+                  <strong>
+                    You owe <Money amount={owed} /> after refunds of orders that were paid out.
+                  </strong>{' '}
+                  It is deducted from your next payouts.
+                </div>
+              </div>
+            )}
+            {data.length === 0 ? (
+              <Empty
+                icon="payouts"
+                title={isFiltered ? 'No payouts in this state' : 'No payouts yet'}
+              >
+                A payout appears here when all items of an order are received. That happens when the
+                buyer confirms it, or 14 days after shipping.
+              </Empty>
+            ) : (
+              <Table label="Payouts" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+            )}
+          </>
+        )}
       </LoadedPage>
     </>
   )

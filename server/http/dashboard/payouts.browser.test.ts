@@ -89,6 +89,44 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     expect(file.suggestedFilename()).toMatch(/^statement-\d{4}-\d\d\.csv$/)
   })
 
+  it('the payouts show what the shop owes after refunds of orders that were paid out, until later payouts have paid it', async () => {
+    const seller = await openShop(app)
+    const member = await app.member(seller.accountId)
+    /** Sells a card and has it received: the seller earns 9.50, and 6.95 for the shipping. */
+    const received = async () => {
+      const [listing] = await list(seller, cardItem({ price: 10 }))
+      const [order] = (await buy(app, [[listing!, 1]])).orderIds as [number]
+      await ship(seller, order, { tracking_code: 'CODE' })
+      await act(app, order, 'receive')
+      return order
+    }
+    const owed = async () => (await member.get('/dashboard/api/payouts')).body.owed
+    const first = await received()
+    await act(app, first, 'dispute')
+    expect(await owed()).toBe(0)
+    await act(app, first, 'resolve', { in_favour_of: 'seller' })
+    await app.operator.post('/operator/v1/payout-runs')
+    await act(app, first, 'dispute')
+    await act(app, first, 'resolve', { in_favour_of: 'buyer' })
+    const second = await received()
+    await app.operator.post(`/operator/v1/orders/${second}/refund`, {
+      payload: { amount: 7.55, reason: 'A scratch' },
+    })
+    // 9.50 + 6.95. The refund of an order that is not paid out yet only reduces its payout.
+    expect(await owed()).toBe(16.45)
+    await app.operator.post('/operator/v1/payout-runs')
+    // 16.45 − (9.50 + 6.95 − 7.55)
+    const page = await app.open('/dashboard/payouts', { member })
+    await page.getByText('You owe €7.55 after refunds').waitFor()
+    await expectAccessible(page)
+    await received()
+    await app.operator.post('/operator/v1/payout-runs')
+    expect(await owed()).toBe(0)
+    await page.reload()
+    await page.getByRole('table', { name: 'Payouts' }).waitFor()
+    expect(await page.getByText('You owe').count()).toBe(0)
+  })
+
   it('the page that confirms a bank account names that account, and shows the former one as the current one, and a used link has no button', async () => {
     const member = await app.member()
     await member.put(SETUP, {

@@ -1,10 +1,11 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { validationError } from '../../errors.ts'
 import { requireMemberPassword } from '../../members/members.ts'
 import { PAYOUT_STATES } from '../../money/payout.ts'
 import { confirmSetup, getSetup, submitSetup } from '../../money/payout-setup.ts'
-import { getPayout, listPayouts, payoutNotFound } from '../../money/payouts.ts'
+import { getPayout, listPayouts, owedBy, payoutNotFound } from '../../money/payouts.ts'
 import { readStatement, type StatementLine, type StatementLines } from '../../money/statements.ts'
 import { rowsOfSlices } from '../../orders/slice-list.ts'
 import type { Service } from '../../service.ts'
@@ -59,6 +60,14 @@ const ShownStatement = Type.Intersect([
   }),
 ])
 
+const PayoutsPage = Type.Object(
+  {
+    ...Paginated(PayoutSchema, '').properties,
+    owed: Type.Number({ description: 'What the shop owes after refunds; the next runs deduct it' }),
+  },
+  { description: 'A page of payouts' },
+)
+
 const setupResponse = { 200: Data(PayoutSetupSchema, 'The payout setup') }
 
 /** The member's payouts, bank account and statements. */
@@ -73,16 +82,21 @@ export const payoutsApi =
             state: Type.Optional(OneOf(PAYOUT_STATES)),
             ...pageParameters,
           }),
-          response: { 200: Paginated(PayoutSchema, 'A page of payouts') },
+          response: { 200: PayoutsPage },
         },
       },
-      async ({ member: { accountId }, query }) =>
-        paginated(
-          `${ctx.config.publicUrl}/dashboard/api/payouts`,
-          query as Query,
-          (page) => listPayouts(ctx, { accountId, state: query.state }, page),
-          payoutJson,
-        ),
+      async ({ member: { accountId }, query }) => {
+        const [payouts, owedCents] = await Promise.all([
+          paginated(
+            `${ctx.config.publicUrl}/dashboard/api/payouts`,
+            query as Query,
+            (page) => listPayouts(ctx, { accountId, state: query.state }, page),
+            payoutJson,
+          ),
+          owedBy(ctx, accountId),
+        ])
+        return { ...payouts, owed: eurosFromCents(owedCents) }
+      },
     )
 
     app.get(
