@@ -311,14 +311,18 @@ export async function restockListings(
   listings: LockedListing[],
   rows: LockedRow[],
 ): Promise<number> {
-  const byId = new Map(listings.map((listing) => [listing.id, { ...listing }]))
-  const restocked = rows.filter(({ listingId, quantity }) => {
-    const listing = byId.get(listingId ?? 0)
-    if (listing) listing.quantity += quantity
-    return listing
+  const units = Map.groupBy(rows, ({ listingId }) => listingId)
+  const changed = listings.flatMap(({ id, status, quantity }) => {
+    const sold = units.get(id)
+    if (!sold) return []
+    return {
+      id,
+      status,
+      quantity: sold.reduce((sum, row) => sum + row.quantity, quantity),
+      rows: sold.length,
+    }
   })
-  if (restocked.length === 0) return 0
-  const changed = [...byId.values()]
+  if (changed.length === 0) return 0
   await db`
     update listings
     set
@@ -333,5 +337,5 @@ export async function restockListings(
     where listings.id = changed.id
   `
   await signal('offers')
-  return restocked.length
+  return changed.reduce((sum, { rows }) => sum + rows, 0)
 }
