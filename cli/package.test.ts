@@ -1,10 +1,18 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { LABEL } from '../server/test/fixtures/orders.ts'
 import { csvOf, file, sold, startShop, succeed } from './test/packed.ts'
 
 beforeAll(startShop)
+
+it('the packed program contains its build, its README and its list of commands, and no sources or tests', async () => {
+  const entries = await readdir(file('package'), { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => path.relative(file('package'), path.join(parentPath, name)))
+  expect(files.sort()).toEqual(['COMMANDS.md', 'README.md', 'dist/cardstall.js', 'package.json'])
+})
 
 describe('the README', () => {
   it('every command of the first example works', async () => {
