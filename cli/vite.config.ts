@@ -7,6 +7,8 @@ export default defineConfig({
     ssr: fileURLToPath(new URL('src/main.ts', import.meta.url)),
     target: 'node22',
     minify: false,
+    // The licences of the libraries in the file demand that copies come with them.
+    license: { fileName: 'third-party-licenses.md' },
     rolldownOptions: {
       output: { entryFileNames: 'cardstall.js', banner: '#!/usr/bin/env node' },
     },

@@ -155,7 +155,7 @@ it.skipIf(!chromiumPath)(
   },
 )
 
-it('the packed library contains only its build and the examples of its README, and has no dependencies', async () => {
+it('the packed library contains only its build, its licence and the examples of its README, and has no dependencies', async () => {
   const manifest = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8'))
   expect(manifest.dependencies).toBeUndefined()
   const { stdout } = await run('find', ['.', '-type', 'f'], { cwd: installed })
@@ -163,12 +163,14 @@ it('the packed library contains only its build and the examples of its README, a
   expect(
     files.filter(
       (file) =>
-        !/^\.\/(dist\/[a-z]+\.(js|d\.ts)|examples\/[a-z-]+\.ts|package\.json|README\.md)$/.test(
+        !/^\.\/(dist\/[a-z]+\.(js|d\.ts)|examples\/[a-z-]+\.ts|package\.json|README\.md|LICENSE)$/.test(
           file,
         ),
     ),
   ).toEqual([])
   expect(files).toContain('./dist/webhooks.d.ts')
+  const license = await readFile(path.join(SDK, '../LICENSE'), 'utf8')
+  expect(await readFile(path.join(installed, 'LICENSE'), 'utf8')).toBe(license)
   const readme = await readFile(path.join(installed, 'README.md'), 'utf8')
   const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, link]) => `./${link}`)
   expect(links.length).toBeGreaterThan(0)
