@@ -94,7 +94,12 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
 
     /** A sentence about a success, which scripts don't need. */
     note(text: string) {
-      if (quiet || json || ndjson) return
+      if (!json && !ndjson) this.warn(text)
+    },
+
+    /** A note that scripts need as well. */
+    warn(text: string) {
+      if (quiet) return
       endProgress()
       process.stderr.write(`${printable(text)}\n`)
     },

@@ -1,5 +1,6 @@
 import type { Card, CardSet, PublicListing, SealedProduct } from '@cardstall/sdk'
 import type { Command } from 'commander'
+import { printList } from '../lists.ts'
 import { count } from '../numbers.ts'
 import { type Column, euros } from '../output.ts'
 import { openSession } from '../session.ts'
@@ -28,6 +29,21 @@ const offerColumns: Column<PublicListing>[] = [
   ['SHOP', ({ seller }) => seller.name],
 ]
 
+const setColumns: Column<CardSet>[] = [
+  ['ID', ({ id }) => id],
+  ['SHORTCUT', ({ shortcut }) => shortcut],
+  ['NAME', ({ name }) => name],
+  ['SERIES', ({ series }) => series],
+  ['LANGUAGE', ({ language }) => language],
+  ['RELEASED', ({ release_date }) => release_date],
+]
+
+const productColumns: Column<SealedProduct>[] = [
+  ['SLUG', ({ slug }) => slug],
+  ['NAME', ({ name }) => name],
+  ['CATEGORY', ({ category }) => category],
+]
+
 /** `cards`, `sets`, `products`. */
 export function catalogCommands(program: Command): void {
   const cards = program.command('cards').description('search the catalog for cards')
@@ -40,7 +56,8 @@ export function catalogCommands(program: Command): void {
     .option('--limit <n>', 'number of cards', count, DEFAULT_LIMIT)
     .action(async (words: string[], { limit, ...query }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
-      out.records(await client.cards.list({ q: words.join(' '), ...query }).all(limit), cardColumns)
+      const list = client.cards.list({ q: words.join(' '), ...query })
+      await printList(out, list, { limit, columns: cardColumns, name: 'cards' })
     })
   cards
     .command('show')
@@ -74,15 +91,8 @@ export function catalogCommands(program: Command): void {
     .action(async (words: string[], { limit, language }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
       const query = { ...(words.length > 0 && { q: words.join(' ') }), language }
-      const sets = await client.sets.list(query as object).all(limit)
-      out.records<CardSet>(sets, [
-        ['ID', ({ id }) => id],
-        ['SHORTCUT', ({ shortcut }) => shortcut],
-        ['NAME', ({ name }) => name],
-        ['SERIES', ({ series }) => series],
-        ['LANGUAGE', ({ language }) => language],
-        ['RELEASED', ({ release_date }) => release_date],
-      ])
+      const list = client.sets.list(query as object)
+      await printList(out, list, { limit, columns: setColumns, name: 'sets' })
     })
 
   program
@@ -94,11 +104,7 @@ export function catalogCommands(program: Command): void {
     .action(async (words: string[], { limit, set }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
       const query = { ...(words.length > 0 && { q: words.join(' ') }), set }
-      const products = await client.products.list(query as object).all(limit)
-      out.records<SealedProduct>(products, [
-        ['SLUG', ({ slug }) => slug],
-        ['NAME', ({ name }) => name],
-        ['CATEGORY', ({ category }) => category],
-      ])
+      const list = client.products.list(query as object)
+      await printList(out, list, { limit, columns: productColumns, name: 'products' })
     })
 }

@@ -6,6 +6,7 @@ import Papa from 'papaparse'
 import { FIELDS, FORMULA } from '../../../sdk/src/csv.ts'
 import { eachNoted } from '../each.ts'
 import { importCommand } from '../import.ts'
+import { noteCut, printList } from '../lists.ts'
 import { anyAmount, count, counts, digits } from '../numbers.ts'
 import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
@@ -49,7 +50,14 @@ export function listingCommands(program: Command): void {
     .option('--limit <n>', 'number of listings; with --since, those that changed first', count, 100)
     .action(async (filters: Filters, command: Command) => {
       const { client, out } = await openSession(command)
-      out.records(await listingsOf(client, filters), listingColumns)
+      const { limit, since, ...query } = filters
+      if (since === undefined) {
+        const list = client.tools.listings.list(query)
+        return printList(out, list, { limit, columns: listingColumns, name: 'listings' })
+      }
+      const { listings, total } = await changedListings(client, { ...query, since, limit })
+      out.records(listings, listingColumns)
+      noteCut(out, { limit, total, name: 'listings' })
     })
   listings
     .command('show')
@@ -145,20 +153,22 @@ export function listingCommands(program: Command): void {
   repriceCommand(listings)
 }
 
-async function listingsOf(client: Cardstall, filters: Filters): Promise<OwnListing[]> {
-  const { limit, since, ...query } = filters
-  if (since === undefined) return client.tools.listings.list(query).all(limit)
+async function changedListings(
+  client: Cardstall,
+  { limit, since, ...query }: Filters & { since: string },
+): Promise<{ listings: OwnListing[]; total: number }> {
   const pageOf = (page: number) =>
     client.tools.listings.list({ ...query, updated_since: since, per_page: PER_PAGE, page })
   const { data, meta } = await pageOf(1)
   const last = Math.min(meta.last_page, Math.ceil(limit / PER_PAGE))
-  if (last <= 1) return data.slice(0, limit)
+  const { total } = meta
+  if (last <= 1) return { listings: data.slice(0, limit), total }
   // From the last page to the first: a listing that changes meanwhile moves to the end, and the others move towards us,
   // never past us. A listing that is read twice keeps its first place.
   const pages: OwnListing[][] = []
   for (let page = last; page >= 1; page--) pages.unshift((await pageOf(page)).data)
   const byId = new Map(pages.flat().map((listing) => [listing.id, listing]))
-  return [...byId.values()].slice(0, limit)
+  return { listings: [...byId.values()].slice(0, limit), total }
 }
 
 /** The columns of an import; a hint is for cards of unknown language, which listings never have. */

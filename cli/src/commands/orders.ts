@@ -67,13 +67,16 @@ export function orderCommands(program: Command): void {
       ) => {
         const { client, out } = await openSession(command)
         const slices = new Map<string, Order[]>()
+        let isCut = false
         for await (const order of client.orders.list(query)) {
           const rows = slices.get(order.slice_key)
-          if (!rows && slices.size === limit) break
+          isCut = !rows && slices.size === limit
+          if (isCut) break
           slices.set(order.slice_key, [...(rows ?? []), order])
         }
         // JSON has the rows of the API.
         out.groups([...slices.values()], sliceColumns)
+        if (isCut) out.warn(`${plural(limit, 'slice')}, and there are more: --limit shows them.`)
       },
     )
   orders
@@ -113,7 +116,7 @@ export function orderCommands(program: Command): void {
       out.records(data.pick_list, pickColumns)
       const left = meta.total - data.slips.length
       if (left > 0)
-        out.note(
+        out.warn(
           `${plural(left, 'more parcel follows', 'more parcels follow')} when these are shipped.`,
         )
     })

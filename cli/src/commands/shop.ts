@@ -6,6 +6,7 @@ import type {
   Review,
 } from '@cardstall/sdk'
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import { printList } from '../lists.ts'
 import { amount, count } from '../numbers.ts'
 import { type Column, endProgress, euros } from '../output.ts'
 import { CommandError, EXIT, openSession, refuseJson } from '../session.ts'
@@ -64,7 +65,8 @@ export function shopCommands(program: Command): void {
     .action(
       async ({ limit, ...query }: { limit: number; state?: Payout['state'] }, command: Command) => {
         const { client, out } = await openSession(command)
-        out.records(await client.tools.payouts.list(query).all(limit), payoutColumns)
+        const list = client.tools.payouts.list(query)
+        await printList(out, list, { limit, columns: payoutColumns, name: 'payouts' })
       },
     )
 
@@ -107,7 +109,8 @@ export function shopCommands(program: Command): void {
         command: Command,
       ) => {
         const { client, out } = await openSession(command)
-        out.records(await client.tools.disputes.list(query).all(limit), disputeColumns)
+        const list = client.tools.disputes.list(query)
+        await printList(out, list, { limit, columns: disputeColumns, name: 'disputes' })
       },
     )
   disputes
@@ -147,7 +150,8 @@ export function shopCommands(program: Command): void {
     .action(async ({ limit, stars }: { limit: number; stars?: number }, command: Command) => {
       const { client, out } = await openSession(command)
       const query = (stars === undefined ? {} : { stars }) as ListOwnReviewsQuery
-      out.records(await client.tools.reviews.list(query).all(limit), reviewColumns)
+      const list = client.tools.reviews.list(query)
+      await printList(out, list, { limit, columns: reviewColumns, name: 'reviews' })
     })
   reviews
     .command('reply')

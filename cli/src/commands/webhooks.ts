@@ -2,6 +2,7 @@ import { buffer } from 'node:stream/consumers'
 import { type Delivery, verify, type WebhookEndpoint, type WebhookEvent } from '@cardstall/sdk'
 import { Argument, type Command, Option } from 'commander'
 import { eachNoted } from '../each.ts'
+import { printList } from '../lists.ts'
 import { count, counts } from '../numbers.ts'
 import { type Column, type Output, openOutput } from '../output.ts'
 import { CommandError, EXIT, openSession, optionsOf, unrepeatable } from '../session.ts'
@@ -121,7 +122,7 @@ export function webhookCommands(program: Command): void {
           ...(endpoint && { endpoint_id: endpoint }),
           ...period,
         })
-        out.records(await deliveries.all(limit), deliveryColumns)
+        await printList(out, deliveries, { limit, columns: deliveryColumns, name: 'deliveries' })
       },
     )
   webhooks
