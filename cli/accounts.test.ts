@@ -332,9 +332,28 @@ describe('accounts and profiles', () => {
       damaged: file('damaged'),
     }
     const [[name, value]] = Object.entries(env) as [[string, string]]
-    const { code, stderr } = await run('whoami', { env: { [name]: places[value] ?? value } })
+    // With an address and a key of the environment, the configuration isn't read.
+    const needed = name === 'XDG_CONFIG_HOME' ? { CARDSTALL_KEY: '' } : {}
+    const { code, stderr } = await run('whoami', {
+      env: { ...needed, [name]: places[value] ?? value },
+    })
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)])
     expect(stderr).toMatch(message)
+  })
+
+  it('a command that is given an address and a key needs no configuration that can be read', async () => {
+    await mkdir(file('broken/cardstall'), { recursive: true })
+    await writeFile(file('broken/cardstall/config.json'), '{')
+    for (const folder of [file('broken'), '/dev/null']) {
+      const env = { XDG_CONFIG_HOME: folder }
+      expect(await succeed('whoami', { env })).toContain(url)
+      const without = { ...env, CARDSTALL_URL: '', CARDSTALL_KEY: '' }
+      const given = `whoami --url ${url} --key ${seller.key}`
+      expect(await succeed(given, { env: without })).toContain(url)
+      // A named profile is read.
+      expect((await run('whoami --profile shop', { env })).code).toBe(1)
+      expect((await run(`whoami --url ${url}`, { env: without })).code).toBe(1)
+    }
   })
 
   it.each([
@@ -348,7 +367,9 @@ describe('accounts and profiles', () => {
     async (text, args) => {
       await mkdir(file('wrong/cardstall'), { recursive: true })
       await writeFile(file('wrong/cardstall/config.json'), text)
-      const { code, stdout, stderr } = await run(args, { env: { XDG_CONFIG_HOME: file('wrong') } })
+      const { code, stdout, stderr } = await run(args, {
+        env: { XDG_CONFIG_HOME: file('wrong'), CARDSTALL_KEY: '' },
+      })
       expect([code, stdout]).toEqual([1, ''])
       expect(stderr).toMatch(/^[^\n]+config.json is damaged: delete it, and [^\n]+\n$/)
     },

@@ -63,7 +63,9 @@ export function refuseJson(command: Command, advice: string): void {
 /** @throws CommandError (exit code 3) without a key and an address */
 export async function openSession(command: Command): Promise<Session> {
   const options = optionsOf(command)
-  const { name, stored, environment } = await chosenProfile(options.profile)
+  const { name, stored, environment } = isComplete(options)
+    ? { name: '', stored: undefined, environment: process.env }
+    : await chosenProfile(options.profile)
   if (options.profile !== undefined && !stored) {
     throw new CommandError(
       `There is no profile "${options.profile}": run "cardstall login --profile ${options.profile}".`,
@@ -92,6 +94,12 @@ export async function openSession(command: Command): Promise<Session> {
     out.progress(`Waiting ${error.retryAfter ?? 1} s for the limit of the key`)
   })
   return { client, out, profile: { key, url: apiUrl(url) } }
+}
+
+/** The file of the profiles is not read then: a script must not depend on that of a person. */
+function isComplete({ profile, url, key }: GlobalOptions): boolean {
+  const { CARDSTALL_URL, CARDSTALL_KEY } = process.env
+  return profile === undefined && Boolean(url ?? CARDSTALL_URL) && Boolean(key ?? CARDSTALL_KEY)
 }
 
 /** @throws CommandError (exit code 2) for an address that is none */
