@@ -9,7 +9,7 @@ import { subscribe } from '../server/test/fakes/receiver.ts'
 import { cardItem, list } from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
-import { LETTER, openShop, sellEach, ship } from '../server/test/fixtures/orders.ts'
+import { LETTER, openShop, PARCEL, sellEach, ship } from '../server/test/fixtures/orders.ts'
 import { freePort } from '../server/test/free-port.ts'
 import { until } from '../server/test/until.ts'
 import {
@@ -627,6 +627,39 @@ describe('accounts and profiles', () => {
       }
       expect(await coloursIn('')).toBe(true)
       expect(await coloursIn('--no-color')).toBe(false)
+    },
+  )
+
+  it.skipIf(!hasScript)(
+    'Enter alone confirms an import, but no deletion and no cancellation',
+    async () => {
+      const shop = await openShop(app, PARCEL)
+      const [order] = await sellEach(app, shop, cardItem())
+      const [first, second] = await list(shop, cardItem(), cardItem())
+      await writeFile(file('entered.csv'), csvOf(1))
+      const env = {
+        PATH: process.env.PATH,
+        CARDSTALL_URL: url,
+        CARDSTALL_KEY: shop.key,
+        TERM: 'xterm',
+      }
+      const answerWithEnter = async (args: string) => {
+        const command = `stty cols 80; ${process.execPath} package/dist/cardstall.js ${args}`
+        const call = execute('script', ['-qec', command, '/dev/null'], { cwd: folder, env })
+        let shown = ''
+        call.child.stdout!.on('data', (data) => {
+          shown += data
+        })
+        await until('the question', () => /\?[\s\S]*Yes[\s\S]*No/.test(shown) || undefined)
+        call.child.stdin!.end('\r')
+        await call.catch(() => {})
+        return shown.includes('Nothing was changed.')
+      }
+      expect(await answerWithEnter(`listings delete ${first} ${second}`)).toBe(true)
+      expect(await answerWithEnter(`orders cancel ${order} --reason out_of_stock`)).toBe(true)
+      expect(await answerWithEnter('listings import entered.csv')).toBe(false)
+      expect((await shop.get('/v1/listings')).body.meta.total).toBe(4)
+      expect((await shop.get(`/v1/orders/${order}`)).body.data.orders[0].status).toBe('pending')
     },
   )
 

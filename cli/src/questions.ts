@@ -2,8 +2,12 @@ import { confirm, isCancel } from '@clack/prompts'
 import { endProgress } from './output.ts'
 import { CommandError, EXIT } from './session.ts'
 
-/** @throws CommandError if the answer is no, or nobody can answer */
-export async function agree(message: string): Promise<void> {
+/**
+ * Asks before a command goes on. Enter alone agrees, unless it cannot be undone (`isFinal`).
+ *
+ * @throws CommandError if the answer is no, or nobody can answer
+ */
+export async function agree(message: string, { isFinal = false } = {}): Promise<void> {
   if (!process.stdin.isTTY) {
     throw new CommandError(
       `${message.replace(/\?$/, '')}: nobody can answer without a terminal, so add --yes.`,
@@ -11,7 +15,7 @@ export async function agree(message: string): Promise<void> {
     )
   }
   endProgress()
-  const answer = await confirm({ message, output: process.stderr })
+  const answer = await confirm({ message, initialValue: !isFinal, output: process.stderr })
   if (isCancel(answer)) process.exit(EXIT.interrupted)
   if (!answer) throw new CommandError('Nothing was changed.')
 }

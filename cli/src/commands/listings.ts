@@ -105,7 +105,7 @@ export function listingCommands(program: Command): void {
     .option('--yes', 'do not ask')
     .action(async (ids: number[], { yes }: { yes?: boolean }, command: Command) => {
       const session = await openSession(command)
-      if (ids.length > 1 && !yes) await agree(`Delete ${ids.length} listings?`)
+      if (ids.length > 1 && !yes) await agree(`Delete ${ids.length} listings?`, { isFinal: true })
       await eachNoted(session, ids, {
         handle: (id) => session.client.listings.delete(id),
         text: (id) => `Deleted ${id}.`,

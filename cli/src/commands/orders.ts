@@ -152,7 +152,7 @@ export function orderCommands(program: Command): void {
     .option('--yes', 'do not ask')
     .action(async (id: number, { yes, reason, restock }: CancelOptions, command: Command) => {
       const { client, out } = await openSession(command)
-      if (!yes) await agree(`Cancel order ${id}?`)
+      if (!yes) await agree(`Cancel order ${id}?`, { isFinal: true })
       // `true` only says that the option is absent: then the service decides.
       const order = await unrepeatable(
         client.tools.orders.cancel(id, { reason, ...(!restock && { restock: false }) }),
