@@ -80,7 +80,7 @@ describe('listings', () => {
     const { code, stdout } = await run('listings import stock.csv --yes --failed left.csv')
     expect([code, stdout]).toEqual([1, '121\t120\t1\n'])
     expect(await totalOf()).toBe(before + 120)
-    expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX,EN,1,1,B,.*condition/)
+    expect(await readFile(file('left.csv'), 'utf8')).toMatch(/XX;EN;1;1;B;.*condition/)
   })
 
   it('an import without a file for the rows that failed names them, and says that the file would list the others again', async () => {

@@ -429,7 +429,7 @@ export async function keepFailed(
 
 async function writeFailed(
   path: string | undefined,
-  { columns, rows }: CsvFile,
+  { columns, rows, separator }: CsvFile,
   failed: Failure[],
 ): Promise<void> {
   // An existing file would keep the rows of a former import.
@@ -438,5 +438,5 @@ async function writeFailed(
     row: rows[row]!.values,
     reason: messages.join(' '),
   }))
-  await writeFile(path, failedCsv(columns, lines))
+  await writeFile(path, failedCsv(columns, lines, separator))
 }

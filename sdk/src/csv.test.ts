@@ -61,6 +61,22 @@ describe('reading CSV', () => {
     expect(again).toBe('\ufeffcard,reason\r\nx,no price\r\n')
   })
 
+  it.each([',', ';', '\t'])('failed rows have the separator of their file: %j', (separator) => {
+    const text = [
+      ['card', 'description'],
+      ['x', '"a,b;c\td"'],
+    ]
+      .map((row) => row.join(separator))
+      .join('\n')
+    const { columns, rows, separator: found } = readCsv(bytes(text))
+    const failed = failedCsv(columns, [{ row: rows[0]!.values, reason: 'because' }], found)
+    expect(failed).toBe(
+      `\ufeff${[['card', 'description', 'reason'], ['x', '"a,b;c\td"', 'because'], []]
+        .map((row) => row.join(separator))
+        .join('\r\n')}`,
+    )
+  })
+
   it('any mix of line ends, in quotes too, gives the same rows', () => {
     const value = fc.constantFrom('x', '4,5', 'a "b"', 'two\nlines', '\n', ' ')
     const row = fc.tuple(value, value, fc.constant('last'))

@@ -62,6 +62,8 @@ export class CsvError extends Error {
 export type CsvFile = {
   columns: string[]
   rows: CsvRow[]
+  /** A spreadsheet of the same person expects it in the file of the failed rows as well. */
+  separator: string
 }
 
 export type CsvRow = {
@@ -96,7 +98,8 @@ export type ReadRow = {
 export function readCsv(bytes: Uint8Array): CsvFile {
   if (bytes.length > MAX_BYTES) throw new CsvError('The file is larger than 20 MB.')
   const text = decoded(bytes)
-  const { data, errors } = Papa.parse<string[]>(text, { delimiter: delimiterOf(text) })
+  const separator = separatorOf(text)
+  const { data, errors } = Papa.parse<string[]>(text, { delimiter: separator })
   const quotes = errors.find(({ type }) => type === 'Quotes')
   if (quotes) {
     throw new CsvError(`A quotation mark is not closed (near row ${(quotes.row ?? 0) + 1}).`)
@@ -114,6 +117,7 @@ export function readCsv(bytes: Uint8Array): CsvFile {
       number,
       values: filled(values.map(withoutMark), width),
     })),
+    separator,
   }
 }
 
@@ -126,8 +130,8 @@ export const FORMULA = /^'*(?:[=@\t\r]|[+-](?![\d.,]*$))/
 const withoutMark = (text: string) =>
   text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text
 
-/** Guesses the delimiter, without the empty rows: they have none. */
-const delimiterOf = (text: string): string =>
+/** Guesses the separator, without the empty rows: they have none. */
+const separatorOf = (text: string): string =>
   Papa.parse(text, {
     delimitersToGuess: [',', ';', '\t'],
     skipEmptyLines: 'greedy',
@@ -409,10 +413,15 @@ export function inBatches<T>(rows: T[], max: number, itemOf: (row: T) => unknown
  * The rows that failed, with all of their columns and the reason, to correct and import again. The reason of a former
  * import is replaced.
  */
-export function failedCsv(columns: string[], failed: { row: string[]; reason: string }[]): string {
+export function failedCsv(
+  columns: string[],
+  failed: { row: string[]; reason: string }[],
+  separator = ',',
+): string {
   const width = columns.at(-1) === 'reason' ? columns.length - 1 : columns.length
   const fields = [...columns.slice(0, width), 'reason']
   const data = failed.map(({ row, reason }) => [...row.slice(0, width), reason])
   // Excel reads UTF-8 only after a byte order mark.
-  return `\ufeff${Papa.unparse([fields, ...data], { escapeFormulae: FORMULA })}\r\n`
+  const text = Papa.unparse([fields, ...data], { delimiter: separator, escapeFormulae: FORMULA })
+  return `\ufeff${text}\r\n`
 }

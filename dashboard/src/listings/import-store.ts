@@ -17,6 +17,8 @@ export type ImportFile = {
   name: string
   columns: string[]
   rows: CsvRow[]
+  /** Absent in a file that an earlier version stored. */
+  separator?: string | undefined
   /** The item to list, with the position of its row. */
   items: { position: number; item: Item }[]
   /** Rows that the preview refused. */

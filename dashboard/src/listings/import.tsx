@@ -56,12 +56,13 @@ export default function ImportListings() {
             isPayoutVerified={me?.account.payout_verified ?? false}
             onBack={() => setFile(undefined)}
             onStart={async (items, refused) => {
-              const { columns, rows } = file.csv
+              const { columns, rows, separator } = file.csv
               const hasBegun = await begin(shop, {
                 id: randomName(),
                 name: file.name,
                 columns,
                 rows,
+                separator,
                 items,
                 refused,
               })
@@ -543,10 +544,11 @@ function DiscardDialog({ run, shop, onClose }: { run: Run; shop: string; onClose
 }
 
 /** Saves rows that are not listed, with the reasons, as a file. */
-function download(name: string, { columns, rows }: ImportFile, failed: Failure[]): void {
+function download(name: string, { columns, rows, separator }: ImportFile, failed: Failure[]): void {
   const text = failedCsv(
     columns,
     failed.map(({ position, reason }) => ({ row: rows[position]!.values, reason })),
+    separator,
   )
   saveFile(new Blob([text], { type: 'text/csv' }), name)
 }

@@ -521,9 +521,9 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       const button = page.getByRole('button', { name: 'Download the failed rows' })
       const file = await downloadBy(page, button)
       expect(await readFile(await file.path(), 'utf8')).toBe(
-        `\ufeffCard,Condition,Lang,Price,Qty,Notes,reason\r
-nothing,NM,EN,4.50,1,wrong card,"There is no card ""nothing""."\r
-sv3-125,NM,EN,four,1,wrong price,The price field must be a number: “four”.\r
+        `\ufeffCard;Condition;Lang;Price;Qty;Notes;reason\r
+nothing;NM;EN;4.50;1;wrong card;"There is no card ""nothing""."\r
+sv3-125;NM;EN;four;1;wrong price;The price field must be a number: “four”.\r
 `,
       )
       await page.getByRole('button', { name: 'Import another file' }).click()
