@@ -67,7 +67,7 @@ function partsOf(operationId: string, operation: OpenAPIV3_1.OperationObject) {
       properties: Object.fromEntries(
         query.map(({ name, schema, description }) => [
           name,
-          { ...queryType(schema as JSONSchema, description), description },
+          { anyOf: [queryType(schema as JSONSchema, description), UNDEFINED], description },
         ]),
       ),
     }
@@ -80,6 +80,9 @@ function partsOf(operationId: string, operation: OpenAPIV3_1.OperationObject) {
   if (record) parts[record] = unnamedRecord(operation)
   return parts
 }
+
+/** Callers with `exactOptionalPropertyTypes` pass values that they may not have. */
+const UNDEFINED: JSONSchema = { tsType: 'undefined' }
 
 /** A time has no format in the description, because the API accepts several; the SDK also takes a Date. */
 const queryType = (schema: JSONSchema, description = ''): JSONSchema =>

@@ -192,21 +192,36 @@ client.listings.list({ status: 'lost' })
 client.listings.create([{ card: 'x' }])
 `,
   )
-  const options = [
-    '--strict',
-    '--noEmit',
-    '--module',
-    'nodenext',
-    '--lib',
-    'esnext,dom',
-    'typed.mts',
-  ]
-  const problems = await run(process.execPath, [tscPath(), ...options], { cwd: project }).then(
+  expect(await problemsIn('typed.mts')).toBe('')
+})
+
+it('an optional value may be undefined, also with exactOptionalPropertyTypes', async () => {
+  await writeFile(
+    path.join(project, 'optional.mts'),
+    `import { Cardstall, verify } from '@cardstall/sdk'
+declare const text: string | undefined, number: number | undefined, date: Date | undefined
+declare const status: 'active' | 'sold' | undefined
+const client = new Cardstall({ key: text, baseUrl: text, timeoutMs: number, maxRetries: number, fetch: undefined, headers: undefined, onRequest: undefined })
+client.orders.list({ page: number })
+client.listings.list({ status, updated_since: date })
+client.cards.get('x', { include: text })
+client.tools.deliveries.list({ from: date, endpoint_id: number })
+await client.orders.waitForLabel(1, { untilMs: number })
+client.listings.createAll([], { onProgress: undefined })
+client.tools.events.follow(text, { onConnection: undefined })
+await verify('', {}, '', { toleranceSeconds: number, now: undefined })
+`,
+  )
+  expect(await problemsIn('optional.mts', '--exactOptionalPropertyTypes')).toBe('')
+})
+
+const problemsIn = async (file: string, ...strict: string[]): Promise<string> => {
+  const options = ['--strict', ...strict, '--noEmit', '--module', 'nodenext', '--lib', 'esnext,dom']
+  return run(process.execPath, [tscPath(), ...options, file], { cwd: project }).then(
     () => '',
     ({ stdout }) => stdout,
   )
-  expect(problems).toBe('')
-})
+}
 
 it('bundled and compressed, the library stays within its budget', async () => {
   expect(await bundled('@cardstall/sdk')).toBeLessThanOrEqual(MAX_BYTES)

@@ -7,7 +7,7 @@ export type EventFeed = AsyncIterable<WebhookEvent> & { cursor(): string | undef
 
 export type EventOptions = Options & {
   /** Called when a connection has begun, where `cursor()` is set, and when it is lost. */
-  onConnection?: (state: 'open' | 'lost') => void
+  onConnection?: ((state: 'open' | 'lost') => void) | undefined
 }
 
 export const RETRY_MS = 1_000

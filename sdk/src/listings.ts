@@ -45,7 +45,7 @@ export const listings = (send: Transport) => ({
       onProgress,
       idempotencyKey = crypto.randomUUID(),
       ...options
-    }: Options & { onProgress?: (progress: Progress) => void } = {},
+    }: Options & { onProgress?: ((progress: Progress) => void) | undefined } = {},
   ): AsyncGenerator<BulkResult, void, undefined> {
     const progress: Progress = { sent: 0, created: 0, failed: 0 }
     if (Array.isArray(items)) progress.total = items.length

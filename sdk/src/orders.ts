@@ -45,7 +45,7 @@ export function orders(send: Transport) {
     /** Buys the label and waits while it is `processing`, for at most `untilMs` (default: 60,000). */
     async waitForLabel(
       id: number,
-      { untilMs = 60_000, ...options }: Options & { untilMs?: number } = {},
+      { untilMs = 60_000, ...options }: Options & { untilMs?: number | undefined } = {},
     ): Promise<Label> {
       const deadline = Date.now() + untilMs
       for (;;) {

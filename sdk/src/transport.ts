@@ -14,17 +14,17 @@ export type RequestEvent = {
 
 export type ClientOptions = {
   /** API key. Default: the environment variable CARDSTALL_KEY. */
-  key?: string
+  key?: string | undefined
   /** Address of the seller API, which ends in `/v1`. Default: the environment variable CARDSTALL_URL. */
-  baseUrl?: string
+  baseUrl?: string | undefined
   /** Time limit of an attempt, in milliseconds. Default: 30,000. Calls that wait for changes, labels or many resends have longer ones. */
-  timeoutMs?: number
+  timeoutMs?: number | undefined
   /** Attempts after the first one. Default: 2. */
-  maxRetries?: number
-  fetch?: typeof fetch
-  headers?: Record<string, string>
+  maxRetries?: number | undefined
+  fetch?: typeof fetch | undefined
+  headers?: Record<string, string> | undefined
   /** Called after each attempt. An error that it throws is an uncaught one of the program. */
-  onRequest?: (event: RequestEvent) => void
+  onRequest?: ((event: RequestEvent) => void) | undefined
 }
 
 /** Options of a single call. */

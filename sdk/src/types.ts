@@ -1105,136 +1105,136 @@ export interface ListSetsQuery {
   /**
    * Search by set name. Exact names come first, then prefixes, words, other parts and similar spellings. Case, accents and apostrophes are ignored.
    */
-  q?: string
+  q?: string | undefined
   /**
    * Exact language code of the set: EN, NL, DE, FR, JP, ES, IT, PT, CN, KR
    */
-  language?: string
+  language?: string | undefined
   /**
    * Exact region code of the set, in lower case
    */
-  region?: string
+  region?: string | undefined
   /**
    * Shortcut or name of a series, ignoring case
    */
-  series?: string
+  series?: string | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface GetSetQuery {
   /**
    * Comma-separated list without spaces: `cards`, `products`. Other values are ignored.
    */
-  include?: string
+  include?: string | undefined
   /**
    * Exact language code of the set: EN, NL, DE, FR, JP, ES, IT, PT, CN, KR
    */
-  language?: string
+  language?: string | undefined
   /**
    * Exact region code of the set, in lower case
    */
-  region?: string
+  region?: string | undefined
 }
 export interface ListCardsQuery {
   /**
    * Search by card name. Exact names come first, then prefixes, words, other parts and similar spellings. Case, accents and apostrophes are ignored. When no name has every word, the other words are compared with number, set name and code, and rarity: `charizard 4`, `brs 18`, `base set charizard`.
    */
-  q?: string
+  q?: string | undefined
   /**
    * Canonical id or shortcut of a set, resolved as in `GET /sets/{identifier}`. `language` and `region` also filter the result
    */
-  set?: string
+  set?: string | undefined
   /**
    * Exact language code of the set: EN, NL, DE, FR, JP, ES, IT, PT, CN, KR
    */
-  language?: string
+  language?: string | undefined
   /**
    * Exact region code of the set, in lower case
    */
-  region?: string
+  region?: string | undefined
   /**
    * Exact rarity
    */
-  rarity?: string
+  rarity?: string | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface GetCardQuery {
   /**
    * Comma-separated list without spaces: `listings`. Other values are ignored.
    */
-  include?: string
+  include?: string | undefined
   /**
    * Exact language code of the set: EN, NL, DE, FR, JP, ES, IT, PT, CN, KR
    */
-  language?: string
+  language?: string | undefined
   /**
    * Exact region code of the set, in lower case
    */
-  region?: string
+  region?: string | undefined
 }
 export interface ListProductsQuery {
   /**
    * Search by product name. Exact names come first, then prefixes, words, other parts and similar spellings. Case, accents and apostrophes are ignored. When no name has every word, the other words are compared with set name and code, and category: `evs etb`.
    */
-  q?: string
+  q?: string | undefined
   /**
    * Canonical id or unambiguous shortcut of a set
    */
-  set?: string
+  set?: string | undefined
   /**
    * Exact category: elite_trainer_box, booster_box, booster_bundle, booster_pack, premium_collection, tin, mini_tin, theme_deck, build_battle_box, special_collection, cases, other. Another value matches nothing.
    */
-  category?: string
+  category?: string | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface GetProductQuery {
   /**
    * Comma-separated list without spaces: `listings`. Other values are ignored.
    */
-  include?: string
+  include?: string | undefined
 }
 export interface ListListingsQuery {
-  status?: 'active' | 'sold' | 'hidden'
+  status?: ('active' | 'sold' | 'hidden') | undefined
   /**
    * Only listings changed at or after this ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC
    */
-  updated_since?: string | Date
+  updated_since?: string | Date | undefined
   /**
    * Canonical or friendly id of a card
    */
-  card?: string
+  card?: string | undefined
   /**
    * Slug of a sealed product
    */
-  product?: string
+  product?: string | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface CreateListingsBody {
   /**
@@ -1262,19 +1262,19 @@ export interface ChangeListingBody {
   description?: string | null
 }
 export interface ListOrdersQuery {
-  status?: 'pending' | 'shipped' | 'received' | 'cancelled' | 'disputed'
+  status?: ('pending' | 'shipped' | 'received' | 'cancelled' | 'disputed') | undefined
   /**
    * Only orders created at or after this ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC
    */
-  since?: string | Date
+  since?: string | Date | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface ShipOrderBody {
   /**
@@ -2290,31 +2290,31 @@ export interface Statement {
   } | null
 }
 export interface ListOwnListingsQuery {
-  status?: 'active' | 'sold' | 'hidden'
+  status?: ('active' | 'sold' | 'hidden') | undefined
   /**
    * Only listings changed at or after this ISO 8601 date or date-time. A date means its first second; without an offset the time is UTC
    */
-  updated_since?: string | Date
+  updated_since?: string | Date | undefined
   /**
    * Canonical or friendly id of a card
    */
-  card?: string
+  card?: string | undefined
   /**
    * Slug of a sealed product
    */
-  product?: string
+  product?: string | undefined
   /**
    * Only the listing with this reference
    */
-  reference?: string
+  reference?: string | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface CreateOwnListingsBody {
   /**
@@ -2345,42 +2345,42 @@ export interface DeleteListingsBody {
   items: ListingTarget[]
 }
 export interface ListOwnOrdersQuery {
-  status?: 'pending' | 'shipped' | 'received' | 'cancelled' | 'disputed'
+  status?: ('pending' | 'shipped' | 'received' | 'cancelled' | 'disputed') | undefined
   /**
    * Only orders created at or after this ISO 8601 date or time
    */
-  since?: string | Date
+  since?: string | Date | undefined
   /**
    * Only orders changed at or after this ISO 8601 date or time
    */
-  updated_since?: string | Date
+  updated_since?: string | Date | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface GetPackingQuery {
-  status?: 'pending' | 'shipped'
+  status?: ('pending' | 'shipped') | undefined
   /**
    * Paper of the print page
    */
-  paper?: 'a4' | 'a6'
+  paper?: ('a4' | 'a6') | undefined
   /**
    * Documents of the print page
    */
-  document?: 'all' | 'pick_list' | 'slips'
+  document?: ('all' | 'pick_list' | 'slips') | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface Packing {
   shop_name: string
@@ -2404,15 +2404,15 @@ export interface CancelOwnOrderBody {
   restock?: boolean
 }
 export interface ListOwnReviewsQuery {
-  stars?: number
+  stars?: number | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface ReplyToReviewBody {
   text: string
@@ -2433,16 +2433,16 @@ export interface AnswerDisputeBody {
   photo_urls?: string[]
 }
 export interface ListOwnDisputesQuery {
-  state?: 'open' | 'answered' | 'resolved'
-  order_id?: number
+  state?: ('open' | 'answered' | 'resolved') | undefined
+  order_id?: number | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface BuyLabelsBody {
   /**
@@ -2461,22 +2461,22 @@ export interface ListChangesQuery {
   /**
    * `next` of the previous response
    */
-  cursor?: string
+  cursor?: string | undefined
   /**
    * Seconds to wait for changes if there are none
    */
-  wait?: number
+  wait?: number | undefined
 }
 export interface ListOwnPayoutsQuery {
-  state?: 'due' | 'sent' | 'paid' | 'failed' | 'held'
+  state?: ('due' | 'sent' | 'paid' | 'failed' | 'held') | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface CreateOwnKeyBody {
   /**
@@ -2556,31 +2556,31 @@ export interface TestWebhookBody {
   event: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
 }
 export interface ListOwnDeliveriesQuery {
-  endpoint_id?: number
-  status?: 'pending' | 'delivered' | 'failed' | 'skipped'
-  event?: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'
+  endpoint_id?: number | undefined
+  status?: ('pending' | 'delivered' | 'failed' | 'skipped') | undefined
+  event?: ('order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold') | undefined
   /**
    * Only events at or after this ISO 8601 date or time
    */
-  from?: string | Date
+  from?: string | Date | undefined
   /**
    * Only events at or before this ISO 8601 time; a date means its first second
    */
-  to?: string | Date
+  to?: string | Date | undefined
   /**
    * Page number, from 1. If records leave the list while you read it, such as pending orders that you ship, read from the last page to the first, and then once more: a record that is new at the beginning of the list moves one to a page that you have read. A page after the last one is empty.
    */
-  page?: number
+  page?: number | undefined
   /**
    * Number of records per page. Invalid values are adjusted: below 1 to 1, above 100 to 100, text that is not a number to 30.
    */
-  per_page?: number
+  per_page?: number | undefined
 }
 export interface FollowOwnEventsQuery {
   /**
    * Position after which the stream continues
    */
-  after?: string
+  after?: string | undefined
 }
 export interface SendOwnSampleEventBody {
   event: 'order.created' | 'order.cancelled' | 'order.label_ready' | 'listing.sold'

@@ -43,7 +43,7 @@ export async function verify(
   {
     toleranceSeconds = TOLERANCE_SECONDS,
     now = Date.now,
-  }: { toleranceSeconds?: number; now?: () => number } = {},
+  }: { toleranceSeconds?: number | undefined; now?: (() => number) | undefined } = {},
 ): Promise<WebhookEvent> {
   const body = bytesOf(rawBody)
   const timestamp = header(headers, TIMESTAMP)

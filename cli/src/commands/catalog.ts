@@ -91,7 +91,7 @@ export function catalogCommands(program: Command): void {
     .action(async (words: string[], { limit, language }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
       const query = { ...(words.length > 0 && { q: words.join(' ') }), language }
-      const list = client.sets.list(query as object)
+      const list = client.sets.list(query)
       await printList(out, list, { limit, columns: setColumns, name: 'sets' })
     })
 
@@ -104,7 +104,7 @@ export function catalogCommands(program: Command): void {
     .action(async (words: string[], { limit, set }: ListOptions, command: Command) => {
       const { client, out } = await openSession(command)
       const query = { ...(words.length > 0 && { q: words.join(' ') }), set }
-      const list = client.products.list(query as object)
+      const list = client.products.list(query)
       await printList(out, list, { limit, columns: productColumns, name: 'products' })
     })
 }
