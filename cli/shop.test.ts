@@ -136,6 +136,11 @@ describe('the shop', () => {
     expect(await complete(...option, 'a')).toBe('active')
     expect(await complete('cardstall', 'disputes', '--state', '')).toBe('open answered resolved')
     expect(await complete('cardstall', 'disputes', '--sta')).toBe('--state')
+    const toEndpoint = ['cardstall', 'webhooks', 'create', 'https', ':', '//shop.example']
+    expect(await complete(...toEndpoint, 'listing')).toBe('listing.sold')
+    expect(await complete('cardstall', 'webhooks', 'test', '1', 'listing')).toBe('listing.sold')
+    expect(await complete('cardstall', '--he')).toBe('--help')
+    expect(await complete('cardstall', 'listings', 'list', '--he')).toBe('--help')
   })
 
   it.skipIf(!isThere('fish'))('fish completes commands, options and their values', async () => {
@@ -158,6 +163,9 @@ describe('the shop', () => {
     expect(await complete('cardstall --json --profile orders list')).toEqual(['listings'])
     expect(await complete('cardstall --key 7 webhooks --quiet re')).toEqual(['resend'])
     expect(await complete('cardstall disputes --state ')).toEqual(['answered', 'open', 'resolved'])
+    expect(await complete('cardstall webhooks create https://x listing')).toEqual(['listing.sold'])
+    expect(await complete('cardstall webhooks test 1 listing')).toEqual(['listing.sold'])
+    expect(await complete('cardstall listings list --he')).toEqual(['--help'])
   })
 
   it.skipIf(!isThere('zsh'))('zsh completes commands, options and their values', async () => {
@@ -193,6 +201,9 @@ describe('the shop', () => {
         '--url http://localhost:4131 listings import',
       'cardstall listings list --status=a': 'listings list --status=active',
       'cardstall disputes --state ans': 'disputes --state answered',
+      'cardstall webhooks create https://x listing': 'webhooks create https://x listing.sold',
+      'cardstall webhooks test 1 listing': 'webhooks test 1 listing.sold',
+      'cardstall listings list --he': 'listings list --help',
     }
     const { stdout } = await execute('zsh', ['-f', 'type.zsh', ...Object.keys(lines)], {
       cwd: folder,

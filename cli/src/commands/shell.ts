@@ -37,9 +37,16 @@ const longOf = ({ long }: Option) => long!
 const hasValue = ({ required, optional }: Option) => required || optional
 const valued = (options: Option[]) => options.filter(hasValue).map(longOf)
 
+/** With `--help`, which is no option of the program for commander. */
+const optionsOfProgram = (program: Command) => program.createHelp().visibleOptions(program)
+
 /** Options that every command takes as well. */
 const sharedOptions = (program: Command) =>
-  optionsOf(program).filter((option) => longOf(option) !== '--version')
+  optionsOfProgram(program).filter((option) => longOf(option) !== '--version')
+
+/** The values of all arguments of a command: the script doesn't count those before the one that is typed. */
+const choicesOf = (command: Command) =>
+  command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
 
 /** Options of the command that runs if none is named: `disputes --state open` is `disputes list --state open`. */
 const optionsOfDefault = (command: Command) => {
@@ -47,11 +54,11 @@ const optionsOfDefault = (command: Command) => {
   return command.commands.filter((inner) => inner.name() === name).flatMap(optionsOf)
 }
 
-/** The words that can follow a command: its commands, or the values of its first argument and its options. */
+/** The words that can follow a command: its commands, or the values of its arguments and its options. */
 const wordsAfter = (command: Command, shared: Option[]) =>
   [
     ...namesOf(command),
-    ...(command.registeredArguments[0]?.argChoices ?? []),
+    ...choicesOf(command),
     ...[...optionsOf(command), ...optionsOfDefault(command), ...shared].map(longOf),
   ].join(' ')
 
@@ -85,6 +92,7 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
       all,
     ].flat()
   })
+  const first = [...namesOf(program), ...optionsOfProgram(program).map(longOf)].join(' ')
   const setUp = [
     '(( $+functions[compdef] )) || { autoload -U +X compinit && compinit }',
     'autoload -U +X bashcompinit && bashcompinit',
@@ -113,7 +121,7 @@ function bashScript(program: Command, shell: 'bash' | 'zsh'): string {
     current="\${current#*=}" ;;
   esac
   case "\${#named[@]}:\${named[0]}:\${named[1]}:$previous" in
-${[...values('*', shared), `    0:*) words="${wordsAfter(program, [])}" ;;`, ...cases].join('\n')}
+${[...values('*', shared), `    0:*) words="${first}" ;;`, ...cases].join('\n')}
   esac
   COMPREPLY=($(compgen -P "$prefix" -W "$words" -- "$current"))
 }
@@ -151,7 +159,7 @@ function fishScript(program: Command): string {
       (inner) =>
         `complete -c cardstall -n '${condition}' -f -a ${inner.name()} -d ${quoted(inner.description())}`,
     ),
-    ...(command.registeredArguments[0]?.argChoices ?? []).map(
+    ...choicesOf(command).map(
       (choice) => `complete -c cardstall -n '${condition}' -f -a ${choice}`,
     ),
     ...(command === program ? [] : options(` -n '${condition}'`, optionsOf(command))),
@@ -160,7 +168,7 @@ function fishScript(program: Command): string {
   const seen = (command: Command) => `__cardstall_has ${command.name()}`
   return `${fishFunctions(program)}${[
     ...line('not count (__cardstall_named) >/dev/null', program),
-    ...options('', optionsOf(program)),
+    ...options('', optionsOfProgram(program)),
     ...program.commands.flatMap((command) => [
       ...line(
         command.commands.length > 0
