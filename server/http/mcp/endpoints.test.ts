@@ -156,6 +156,13 @@ describe('bad input', () => {
       -32022,
     ],
     [
+      'an unknown later revision that only the header names',
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      { 'mcp-protocol-version': '2031-01-01', 'mcp-method': 'tools/list' },
+      400,
+      -32022,
+    ],
+    [
       'an unknown earlier revision',
       { jsonrpc: '2.0', id: 1, method: 'tools/list' },
       { 'mcp-protocol-version': '1999-01-01' },

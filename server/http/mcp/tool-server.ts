@@ -59,6 +59,7 @@ export type CallTool = (tool: Tool<never>, args: unknown) => Promise<ToolResult>
 
 /** The library serves this revision, but its list has only the earlier ones. */
 const CURRENT_REVISION = '2026-07-28'
+const REVISIONS = [CURRENT_REVISION, ...SUPPORTED_PROTOCOL_VERSIONS]
 
 /** Room for a pasted list of a thousand lines, in characters. */
 const MAX_PROMPT_ARGUMENT = 20_000
@@ -202,7 +203,9 @@ export function openToolServer(definition: ToolServer): OpenToolServer {
       const authInfo = passed(callTool)
       const isEarlier = await isLegacyRequest(request, message)
       const revision = request.headers.get('mcp-protocol-version')
-      if (isEarlier && revision && !SUPPORTED_PROTOCOL_VERSIONS.includes(revision)) {
+      const isKnown = !revision || REVISIONS.includes(revision)
+      // The library looks for an unknown revision in the body only.
+      if (!isKnown && (isEarlier || !namesRevision(message))) {
         return unknownRevision(message, revision)
       }
       const response = isEarlier
@@ -279,11 +282,16 @@ function refusalOfParams(error: unknown): ProtocolError | undefined {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `${field}: ${problem.message}.`)
 }
 
+function namesRevision({ params }: Message): boolean {
+  const { _meta: meta } = (params ?? {}) as { _meta?: Record<string, unknown> | null }
+  return meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined
+}
+
 /** The same response as the library's to an unknown revision in the body. */
 const unknownRevision = (message: Message, requested: string): MessageResponse =>
   failure(400, ProtocolErrorCode.UnsupportedProtocolVersion, 'Unsupported protocol version', {
     id: message.id,
-    data: { supported: [CURRENT_REVISION, ...SUPPORTED_PROTOCOL_VERSIONS], requested },
+    data: { supported: REVISIONS, requested },
   })
 
 const unknownName = (kind: string, name: string) =>
