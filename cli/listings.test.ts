@@ -96,6 +96,30 @@ describe('listings', () => {
     )
   })
 
+  it('rows that fail for the same reason are named once each as far as ten, and the others together', async () => {
+    const shop = await openShop(app, PARCEL)
+    const env = { CARDSTALL_KEY: shop.key }
+    const rows = Array.from({ length: 14 }, (_, i) => `${CARD},NM,EN,1,1,r${i}`)
+    const csv = (conditions: string[]) =>
+      ['card,condition,language,price,quantity,reference', ...conditions].join('\n')
+    await writeFile(file('twice.csv'), csv(rows))
+    await succeed('listings import twice.csv --yes', { env })
+    const [first, ...others] = rows
+    await writeFile(file('again.csv'), csv([first!, `${CARD},XX,EN,1,1,other`, ...others]))
+    const { code, stdout, stderr } = await run('listings import again.csv --yes --quiet', { env })
+    expect([code, stdout]).toEqual([1, '15\t0\t15\n'])
+    const lines = stderr.trimEnd().split('\n')
+    const message = lines[0]!.replace('row 2: ', '')
+    expect(message).toContain('reference')
+    expect(lines).toEqual([
+      `row 2: ${message}`,
+      expect.stringMatching(/^row 3: .*condition/),
+      ...Array.from({ length: 9 }, (_, i) => `row ${i + 4}: ${message}`),
+      `and 4 more rows (13 to 16): ${message}`,
+      expect.stringMatching(/^15 rows failed/),
+    ])
+  })
+
   it('an import refuses to replace its own file by the failed rows', async () => {
     const content = csvOf(2)
     await writeFile(file('own.csv'), content)

@@ -174,12 +174,38 @@ function finish(
   throw new CommandError(`${counted(failed.length)} failed${advice}`)
 }
 
-/** Names the rows that failed. It is an error: `--quiet` does not suppress it. */
+/**
+ * Names the rows that failed. It is an error: `--quiet` does not suppress it. After ten rows with the same message, one line
+ * has the numbers of the others.
+ */
 export function reportFailed(rows: { number: number }[], failed: Failure[]): void {
   endProgress()
+  const numbersOf = new Map<string, number[]>()
   for (const [row, messages] of failed) {
-    process.stderr.write(`row ${rows[row]!.number}: ${printable(messages.join(' '))}\n`)
+    const text = printable(messages.join(' '))
+    const { number } = rows[row]!
+    const numbers = numbersOf.get(text) ?? []
+    numbersOf.set(text, numbers)
+    numbers.push(number)
+    if (numbers.length <= MAX_SHOWN) process.stderr.write(`row ${number}: ${text}\n`)
   }
+  for (const [text, numbers] of numbersOf) {
+    const rest = numbers.slice(MAX_SHOWN)
+    if (rest.length === 0) continue
+    const more = plural(rest.length, 'more row')
+    process.stderr.write(`and ${more} (${rangesOf(rest)}): ${text}\n`)
+  }
+}
+
+/** Ascending numbers as a short text: `3, 7 to 9`. */
+function rangesOf(numbers: number[]): string {
+  const ranges: [first: number, last: number][] = []
+  for (const number of numbers) {
+    const range = ranges.at(-1)
+    if (range?.[1] === number - 1) range[1] = number
+    else ranges.push([number, number])
+  }
+  return ranges.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(', ')
 }
 
 const countsJson = (rows: Row[]) => ({
