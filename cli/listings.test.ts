@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { guessMapping } from '../sdk/src/csv.ts'
@@ -13,6 +13,7 @@ import {
   CARD,
   csvOf,
   file,
+  folder,
   forward,
   type Result,
   run,
@@ -119,6 +120,49 @@ describe('listings', () => {
       expect.stringMatching(/^15 rows failed/),
     ])
   })
+
+  it('the file - is stdin of an import and of reprice, and stdout of an export', async () => {
+    const shop = await openShop(app, PARCEL)
+    const env = { CARDSTALL_KEY: shop.key }
+    expect(await succeed('listings import - --yes', { env, input: csvOf(2) })).toBe('2\t2\t0\n')
+    const exported = await succeed('listings export -', { env })
+    expect(exported).toMatch(/^id,card,/)
+    const repriced = exported.replace(',1.50,', ',1.75,')
+    expect(await succeed('listings reprice - --yes', { env, input: repriced })).toBe('1\t0\n')
+    const unanswered = await run('listings import -', { env, input: csvOf(1) })
+    expect([unanswered.code, unanswered.stderr]).toEqual([2, expect.stringContaining('--yes')])
+    const left = (await readdir(folder)).filter((name) => name.startsWith('-'))
+    expect(left).toEqual([])
+  })
+
+  it('an import from stdin that was interrupted is continued with the same rows', async () => {
+    const shop = await openShop(app, PARCEL)
+    let requests = 0
+    const address = await startProxy((request, response) => {
+      if (request.url !== '/tools/v1/listings' || ++requests !== 2) return undefined
+      return response.writeHead(409).end()
+    })
+    const given = { input: csvOf(150), env: { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address } }
+    expect((await run('listings import - --yes', given)).code).toBe(1)
+    expect((await shop.get('/v1/listings')).body.meta.total).toBe(100)
+    const { stdout, stderr } = await run('listings import - --yes', given)
+    expect([stdout, stderr]).toEqual(['150\t150\t0\n', 'Continuing after 100 of 150 rows.\n'])
+    expect((await shop.get('/v1/listings')).body.meta.total).toBe(150)
+  })
+
+  it.each(['listings import', 'listings reprice'])(
+    '%s names a file that is missing or a directory in one sentence',
+    async (command) => {
+      for (const [path, message] of [
+        ['.', '. is a directory.\n'],
+        ['missing.csv', 'There is no file missing.csv.\n'],
+        ['/dev/null/x', '/dev/null/x cannot be read: not a directory.\n'],
+      ] as const) {
+        const { code, stderr } = await run(`${command} ${path}`)
+        expect([code, stderr]).toEqual([2, message])
+      }
+    },
+  )
 
   it('an import refuses to replace its own file by the failed rows', async () => {
     const content = csvOf(2)

@@ -4,6 +4,7 @@ import type { Options } from '@cardstall/sdk'
 import { inBatches } from '../../sdk/src/csv.ts'
 import { mayRetry, sleep } from '../../sdk/src/transport.ts'
 import { replaceFile } from './files.ts'
+import { STDIO } from './input.ts'
 import { adviseAfterInterruption } from './interruption.ts'
 import { CommandError } from './session.ts'
 
@@ -34,6 +35,13 @@ const MAX_WAIT_S = 60
 
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
+
+/**
+ * The file of a journal. That of stdin, which has no place of its own, is in the current directory, and belongs to the same
+ * input only.
+ */
+export const journalFile = (file: string, of: string, command: 'import' | 'reprice') =>
+  file === STDIO ? `stdin-${of.slice(0, 16)}.${command}` : `${file}.${command}`
 
 /**
  * The journal of an interrupted run of the same file.

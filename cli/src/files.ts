@@ -1,6 +1,9 @@
 import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 
+/** Node's messages are such as `ENOSPC: no space left on device, write`. */
+export const reasonOf = ({ message }: Error): string => /^\w+: (.*?),/.exec(message)?.[1] ?? message
+
 /** Creates a directory and its parents. Node's own recursive creation never ends below a parent such as `/proc`. */
 export async function makeDirectory(directory: string, mode?: number): Promise<void> {
   try {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { appendFile, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { CheckedItem, OwnListingItem } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import {
@@ -27,9 +27,11 @@ import {
   type Failure,
   fingerprint,
   type Journal,
+  journalFile,
   readJournal,
   sendBatches,
 } from './batches.ts'
+import { readInput } from './input.ts'
 import { digits } from './numbers.ts'
 import { endProgress, type Output, plural, printable } from './output.ts'
 import { agree } from './questions.ts'
@@ -51,7 +53,7 @@ type ImportOptions = { dryRun?: boolean; map?: string[]; failed?: string; yes?: 
 export function importCommand(listings: Command): void {
   listings
     .command('import')
-    .argument('<file>', 'CSV file')
+    .argument('<file>', 'CSV file; - is stdin')
     .description(
       'list stock from a CSV file; an interrupted import continues and lists nothing twice',
     )
@@ -72,7 +74,8 @@ export function importCommand(listings: Command): void {
 
 async function importFile(session: Session, path: string, options: ImportOptions): Promise<void> {
   const { out } = session
-  const { bytes, file } = await open(path)
+  const bytes = await readInput(path)
+  const file = csvOf(bytes)
   const mapping = mapped(file.columns, options.map ?? [])
   if (mapping.card === null && mapping.product === null) {
     throw new CommandError(
@@ -92,8 +95,8 @@ async function importFile(session: Session, path: string, options: ImportOptions
   // With the rows that are left out: a journal of a version that lists them must not be continued.
   const settings = [mapping, session.profile.url, id, ...leftOut]
   const of = fingerprint(bytes, JSON.stringify(settings))
-  const journalFile = `${path}.import`
-  let journal = options.dryRun ? undefined : await readJournal(journalFile, of, NAME)
+  const kept = journalFile(path, of, 'import')
+  let journal = options.dryRun ? undefined : await readJournal(kept, of, NAME)
   if (journal) {
     out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
   } else {
@@ -108,9 +111,9 @@ async function importFile(session: Session, path: string, options: ImportOptions
       return finish(session, rows, { failed }, options)
     }
     if (!options.yes) await agree(`List ${counted(valid.length)}?`)
-    journal = await createJournal(journalFile, NAME, { of, rows: valid, failed })
+    journal = await createJournal(kept, NAME, { of, rows: valid, failed })
   }
-  const listed = await list(session, journalFile, journal, rows, (failed) =>
+  const listed = await list(session, kept, journal, rows, (failed) =>
     keepFailed('The rows are listed', options.failed, file, failed),
   )
   finish(session, rows, listed, options)
@@ -232,18 +235,6 @@ function without(failed: Failure[], rows: Row[]): Row[] {
 }
 
 const collect = (value: string, all: string[] = []) => [...all, value]
-
-async function open(path: string): Promise<{ bytes: Uint8Array; file: CsvFile }> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(
-      error.code === 'ENOENT'
-        ? `There is no file ${path}.`
-        : `${path} cannot be read: ${error.message}`,
-      EXIT.usage,
-    )
-  })
-  return { bytes, file: csvOf(bytes) }
-}
 
 /** @throws CommandError for a file that cannot be read as a whole */
 export function csvOf(bytes: Uint8Array): CsvFile {

@@ -16,6 +16,7 @@ import { shopCommands } from './commands/shop.ts'
 import { syncCommand } from './commands/sync.ts'
 import { webhookCommands } from './commands/webhooks.ts'
 import { showExamples } from './examples.ts'
+import { reasonOf } from './files.ts'
 import { handleInterruptions } from './interruption.ts'
 import { endProgress, printable } from './output.ts'
 import { referenceCommand } from './reference.ts'
@@ -144,11 +145,6 @@ function sentenceOf(error: Error): string {
 /** Whether an option is on the command line. The service names it by the field of its request. */
 function isGiven(option: string): boolean {
   return process.argv.some((word) => word === option || word.startsWith(`${option}=`))
-}
-
-/** Node's messages are such as `ENOSPC: no space left on device, write`. */
-function reasonOf({ message }: Error): string {
-  return /^\w+: (.*?),/.exec(message)?.[1] ?? message
 }
 
 /** The command on the command line, as far as it exists. */

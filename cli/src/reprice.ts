@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import {
@@ -9,7 +8,14 @@ import {
   readNumberField,
   tooManyValuesError,
 } from '../../sdk/src/csv.ts'
-import { createJournal, type Failure, fingerprint, readJournal, sendBatches } from './batches.ts'
+import {
+  createJournal,
+  type Failure,
+  fingerprint,
+  journalFile,
+  readJournal,
+  sendBatches,
+} from './batches.ts'
 import {
   checkFailedFile,
   counted,
@@ -19,6 +25,7 @@ import {
   showRows,
   UNREAD,
 } from './import.ts'
+import { readInput } from './input.ts'
 import { plural } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
@@ -62,7 +69,7 @@ type Row = {
 export function repriceCommand(listings: Command): void {
   listings
     .command('reprice')
-    .argument('<file>', 'CSV file')
+    .argument('<file>', 'CSV file; - is stdin')
     .description(
       'change listings from a CSV file with id or reference, and price, quantity, quantity_delta or status',
     )
@@ -71,16 +78,14 @@ export function repriceCommand(listings: Command): void {
     .action(async (path: string, options: RepriceOptions, command: Command) => {
       const session = await openSession(command)
       const { client, out, profile } = session
-      const bytes = await readFile(path).catch((error: Error) => {
-        throw new CommandError(`${path} cannot be read: ${error.message}`, EXIT.usage)
-      })
+      const bytes = await readInput(path)
       const { csv, rows: all, ignored } = readChanges(bytes)
       await checkFailedFile(options.failed, path)
       if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
       const { id } = await client.me()
-      const file = `${path}.reprice`
       // With the columns: a journal of a version that sends whole rows must not be continued.
       const of = fingerprint(bytes, JSON.stringify([profile.url, id, CHANGED]))
+      const file = journalFile(path, of, 'reprice')
       let journal = await readJournal(file, of, NAME)
       if (journal) {
         out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)

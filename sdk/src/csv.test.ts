@@ -61,6 +61,17 @@ describe('reading CSV', () => {
     expect(again).toBe('\ufeffcard,reason\r\nx,no price\r\n')
   })
 
+  it.each(['sep=;', 'SEP=;', '"sep=;"'])(
+    'the separator of a first line %s is used, and the line is not counted, as in a spreadsheet',
+    (line) => {
+      for (const bom of ['', '\ufeff']) {
+        const { columns, rows, separator } = readCsv(bytes(`${bom}${line}\r\ncard;price,x\r\nx;1`))
+        expect([columns, separator]).toEqual([['card', 'price,x'], ';'])
+        expect(rows).toEqual([{ number: 2, values: ['x', '1'] }])
+      }
+    },
+  )
+
   it.each([',', ';', '\t'])('failed rows have the separator of their file: %j', (separator) => {
     const text = [
       ['card', 'description'],

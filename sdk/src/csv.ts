@@ -91,14 +91,17 @@ export type ReadRow = {
 
 /**
  * Reads UTF-8 with or without a byte order mark, separated by comma, semicolon or tab. Lines end with LF, CRLF or CR; those
- * in quotes become LF. The first row that is not empty has the columns; other empty rows are left out.
+ * in quotes become LF. A first line such as `sep=;` names the separator. The first row that is not empty has the columns;
+ * other empty rows are left out.
  *
  * @throws CsvError
  */
 export function readCsv(bytes: Uint8Array): CsvFile {
   if (bytes.length > MAX_BYTES) throw new CsvError('The file is larger than 20 MB.')
-  const text = decoded(bytes)
-  const separator = separatorOf(text)
+  const whole = decoded(bytes)
+  const [line, named] = FIRST_LINE.exec(whole) ?? ['']
+  const text = whole.slice(line.length)
+  const separator = named ?? separatorOf(text)
   const { data, errors } = Papa.parse<string[]>(text, { delimiter: separator })
   const quotes = errors.find(({ type }) => type === 'Quotes')
   if (quotes) {
@@ -129,6 +132,9 @@ export const FORMULA = /^'*(?:[=@\t\r]|[+-](?![\d.,]*$))/
 
 const withoutMark = (text: string) =>
   text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text
+
+/** A line of Excel that names the separator. Spreadsheets neither show nor count it. */
+const FIRST_LINE = /^"?sep=([,;\t])"?\n/i
 
 /** Guesses the separator, without the empty rows: they have none. */
 const separatorOf = (text: string): string =>

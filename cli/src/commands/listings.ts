@@ -6,6 +6,7 @@ import Papa from 'papaparse'
 import { FIELDS, FORMULA } from '../../../sdk/src/csv.ts'
 import { eachNoted } from '../each.ts'
 import { importCommand } from '../import.ts'
+import { STDIO } from '../input.ts'
 import { noteCut, printList } from '../lists.ts'
 import { anyAmount, count, counts, digits } from '../numbers.ts'
 import { type Column, endProgress, euros, plural } from '../output.ts'
@@ -113,10 +114,11 @@ export function listingCommands(program: Command): void {
     })
   listings
     .command('export')
-    .argument('[file]', 'CSV file; stdout without it')
+    .argument('[file]', 'CSV file; stdout without it, or with -')
     .description('write your listings as CSV, in the columns of an import')
     .addOption(new Option('--status <status>', 'only this status').choices(STATUSES))
-    .action(async (file: string | undefined, query: Pick<Filters, 'status'>, command: Command) => {
+    .action(async (path: string | undefined, query: Pick<Filters, 'status'>, command: Command) => {
+      const file = path === STDIO ? undefined : path
       if (file === undefined) refuseJson(command, 'name a file, or use "cardstall listings list"')
       const { client, out } = await openSession(command)
       let exported = 0
