@@ -168,6 +168,47 @@ describe('sync and webhooks', () => {
     await ended
   })
 
+  it('sync says once that the service cannot be reached, and when it is reached again', async () => {
+    let isAway = false
+    const address = await startProxy((request, response) => {
+      if (!isAway || !request.url!.includes('/changes')) return undefined
+      return response.writeHead(503, { 'retry-after': '0' }).end()
+    })
+    const env = { CARDSTALL_URL: address }
+    const { child, ended } = start(['sync', '--cursor', 'away', '--after', 'now'], { env })
+    let text = ''
+    child.stderr.on('data', (data) => {
+      text += data
+    })
+    await until('it starts', () => text.includes('Starting now'))
+    isAway = true
+    await list(seller, cardItem())
+    await until('it notices', () => text.includes('cannot be reached'))
+    isAway = false
+    await until('it is back', () => text.includes('reached again'))
+    child.kill('SIGINT')
+    await ended
+    expect(text.match(/cannot be reached/g)).toHaveLength(1)
+  })
+
+  it('the JSON of sync --once is one value, and its NDJSON a line for each change', async () => {
+    const place = '--cursor json'
+    await startSync(`sync --once ${place}`)
+    const ids = await list(seller, cardItem(), cardItem())
+    const before = await readFile(file('json'), 'utf8')
+    const json = await until('the changes can be read', async () => {
+      const printed = JSON.parse(await succeed(`sync --once --json ${place}`))
+      if (printed.length >= 2) return printed
+      await writeFile(file('json'), before)
+      return undefined
+    })
+    expect(json.map(({ id }: { id: number }) => id)).toEqual(expect.arrayContaining(ids))
+    expect(await succeed(`sync --once --json ${place}`)).toBe('[]\n')
+    await writeFile(file('json'), before)
+    const lines = (await succeed(`sync --once --ndjson ${place}`)).trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual(json)
+  })
+
   it('a place that cannot be read is an error, because a run without it would skip changes', async () => {
     await symlink(file('unreadable'), file('unreadable'))
     const { code, stderr } = await run('sync --once --cursor unreadable')

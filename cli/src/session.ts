@@ -4,6 +4,7 @@ import {
   type ClientOptions,
   ConnectionError,
   RateLimitError,
+  type RequestEvent,
 } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { mayRetry } from '../../sdk/src/transport.ts'
@@ -61,7 +62,10 @@ export function refuseJson(command: Command, advice: string): void {
 }
 
 /** @throws CommandError (exit code 3) without a key and an address */
-export async function openSession(command: Command): Promise<Session> {
+export async function openSession(
+  command: Command,
+  onAttempt: (event: RequestEvent, out: Output) => void = () => {},
+): Promise<Session> {
   const options = optionsOf(command)
   const { name, stored, environment } = isComplete(options)
     ? { name: '', stored: undefined, environment: process.env }
@@ -89,7 +93,9 @@ export async function openSession(command: Command): Promise<Session> {
     )
   }
   const out = openOutput(options)
-  const client = clientOf({ key, url }, ({ error }) => {
+  const client = clientOf({ key, url }, (event) => {
+    onAttempt(event, out)
+    const { error } = event
     if (!(error instanceof RateLimitError)) return
     out.progress(`Waiting ${error.retryAfter ?? 1} s for the limit of the key`)
   })

@@ -1,7 +1,8 @@
-import { type Change, type ChangesPage, ValidationError } from '@cardstall/sdk'
+import { type Change, type ChangesPage, RateLimitError, ValidationError } from '@cardstall/sdk'
 import type { Command } from 'commander'
+import { isPassing } from '../../../sdk/src/events.ts'
 import { openPlace, openPlaceIn } from '../positions.ts'
-import { CommandError, EXIT, openSession } from '../session.ts'
+import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 
 const WAIT_S = 30
 
@@ -16,8 +17,21 @@ export function syncCommand(program: Command): void {
     .option('--after <position>', 'continue after this position instead; "now" skips what happened')
     .option('--once', 'end when there are no more changes')
     .action(async ({ cursor: file, after, once }: SyncOptions, command: Command) => {
-      const session = await openSession(command)
+      let isAway = false
+      const session = await openSession(command, ({ error }, out) => {
+        // A service that limits the key can be reached.
+        const isLost = isPassing(error) && !(error instanceof RateLimitError)
+        // With --once, the failure is the result.
+        if (once || isAway === isLost) return
+        isAway = isLost
+        out.note(
+          isAway ? 'The service cannot be reached. Trying again.' : 'The service is reached again.',
+        )
+      })
       const { client, out } = session
+      // JSON is one value, unless the feed is followed without an end.
+      const isCollected = once && optionsOf(command).json
+      const collected: Change[] = []
       const place = await (file === undefined
         ? openPlace(session, 'changes', [])
         : openPlaceIn(file))
@@ -32,11 +46,14 @@ export function syncCommand(program: Command): void {
         const { data, next, has_more }: ChangesPage = await client.tools
           .changes({ cursor, wait: once ? 0 : WAIT_S }, retries)
           .catch((error) => explainPosition(error, { cursor: file, after }))
-        for (const change of data) out.line(change, textsOf(change))
+        if (isCollected) collected.push(...data)
+        else for (const change of data) out.line(change, textsOf(change))
+        const isLast = once && !has_more
+        if (isCollected && isLast) out.json(collected)
         // After the output: a change that was printed twice is better than one that was not.
-        await place.save(next)
+        if (!isCollected || isLast) await place.save(next)
         cursor = next
-        if (once && !has_more) return
+        if (isLast) return
       }
     })
 }
