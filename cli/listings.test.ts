@@ -361,6 +361,15 @@ describe('listings', () => {
     expect(shown.stderr).toMatch(/^There is no card " \[2Jx"\. \(request \w+\)\n$/)
   })
 
+  it('joiners of emoji and of words stay in values that are printed', async () => {
+    const shop = await openShop(app, PARCEL)
+    const reference = '👨‍👩‍👧‍👦 می\u200cخواهم'
+    const payload = { items: [{ ...cardItem(), reference }] }
+    await shop.post('/tools/v1/listings', { payload })
+    const listed = await succeed('listings list', { env: { CARDSTALL_KEY: shop.key } })
+    expect(listed.trimEnd().split('\t').at(-1)).toBe(reference)
+  })
+
   it('the preview of an import refuses a reference that an earlier row takes', async () => {
     const rows = ['XX', 'NM', 'NM', 'LP'].map((condition) => `${CARD},${condition},EN,1,1,twice`)
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')

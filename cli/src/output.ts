@@ -143,7 +143,8 @@ function fitted(widths: number[], room: number): number[] {
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
 
-const cellsOf = (character: string) => (/\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1)
+const cellsOf = (character: string) =>
+  /[\p{M}\u200c\u200d]/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1
 
 const widthOf = (text: string) => [...text].reduce((sum, character) => sum + cellsOf(character), 0)
 
@@ -169,8 +170,12 @@ function padded(text: string, width: number): string {
   return padded(`${begin}…`, width)
 }
 
-/** Control characters of texts from the catalog, sellers and files must not reach the terminal. Lines stay lines. */
-export const printable = (text: string) => text.replace(/[[\p{Cc}\p{Cf}]--\n]+/gv, ' ')
+/**
+ * Control characters of texts from the catalog, sellers and files must not reach the terminal. Lines stay lines, and joiners
+ * stay between the parts of an emoji and of words.
+ */
+export const printable = (text: string) =>
+  text.replace(/[[\p{Cc}\p{Cf}]--[\n\u200c\u200d]]+/gv, ' ')
 
 /** JSON that says the same without the controls and changes of direction that `JSON.stringify` leaves as they are. */
 const jsonText = (value: object) =>
@@ -180,7 +185,7 @@ const jsonText = (value: object) =>
   )
 
 const oneLine = (value: string | number | null | undefined) =>
-  String(value ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
+  String(value ?? '').replace(/[[\p{Cc}\p{Cf}]--[\u200c\u200d]]+/gv, ' ')
 
 export const plural = (count: number, one: string, many = `${one}s`) =>
   `${count} ${count === 1 ? one : many}`
