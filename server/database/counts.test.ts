@@ -612,6 +612,32 @@ describe('the counts of listings and orders', () => {
     expect(read).toBeLessThan(500)
   })
 
+  it('a page of a small shop reads few rows of others, where two shops have nearly all of them', async () => {
+    const { ctx, seller } = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const [small, ...large] = [await seller(), await seller(), await seller()]
+    await insertRows(ctx, small.accountId, 5)
+    // In turn, so that the rows of a shop don't lie together.
+    for (let i = 0; i < 60; i++) await insertRows(ctx, large[i % 2]!.accountId, 150)
+    await foldCounts(ctx)
+    await ctx.db`analyze listings, orders`
+    const page = { page: 1, perPage: 50, offset: 0 }
+    for (const { table, isOfAll, statuses, read } of LISTS) {
+      if (isOfAll) continue
+      for (const status of [undefined, ...statuses] as never[]) {
+        for (const since of table === 'orders' ? [undefined, new Date(0)] : [undefined]) {
+          const rows = await inTransaction(ctx, async (tx) => {
+            // As in a session that has run the statement often.
+            await tx.db`set local plan_cache_mode = force_generic_plan`
+            return rowsRead(tx.db, table, () =>
+              read({ ...ctx, db: tx.db }, small.accountId, { status, since }, page),
+            )
+          })
+          expect(rows, `${table} ${status} ${since}`).toBeLessThan(200)
+        }
+      }
+    }
+  })
+
   it('counting again gives the same counts', async () => {
     const counts = () => app.ctx.db`
       select *

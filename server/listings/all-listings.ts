@@ -71,10 +71,11 @@ async function readCountedPage(
       select id
       from listings
       where
-        ${accountId === undefined ? db`true` : db`account_id = ${accountId}`}
+        -- "any" and the order are those of readCountedPages in listings.ts.
+        ${accountId === undefined ? db`true` : db`account_id = any(array[${accountId}]::bigint[])`}
         and ${isMatch}
         and id < coalesce(until, 9223372036854775807)
-      order by id desc
+      order by ${accountId === undefined ? db`` : db`account_id desc,`} id desc
       limit skipped_there + ${perPage}
     )
   `
