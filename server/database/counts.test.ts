@@ -638,6 +638,20 @@ describe('the counts of listings and orders', () => {
     }
   })
 
+  it('the job reads few counts of other shops, where one shop has nearly all of them', async () => {
+    const { ctx, seller } = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const large = await seller()
+    await insertRows(ctx, large.accountId, 6_000)
+    await foldCounts(ctx)
+    await ctx.db`analyze counts`
+    const small = await seller()
+    await list(small, productItem())
+    const read = await inTransaction(ctx, ({ db }) =>
+      rowsRead(db, 'counts', () => foldCounts({ db, begin: (work) => work(db) })),
+    )
+    expect(read).toBeLessThan(50)
+  })
+
   it('counting again gives the same counts', async () => {
     const counts = () => app.ctx.db`
       select *

@@ -158,6 +158,9 @@ async function foldBatch(ctx: { db: Db; begin: Begin }): Promise<number> {
       select pg_try_advisory_xact_lock(hashtext('counts')) as held
     `
     if (!lock?.held) return 0
+    // Where a few sellers have nearly all counts, the planner expects to meet those of any seller soon, and would read all
+    // counts in search of a seller who has none.
+    await db`set local enable_seqscan = off`
     const folded = await db<{ subject: string; deltas: number; accountIds: number[] }[]>`
       with taken as (
         delete from count_deltas
