@@ -1320,7 +1320,8 @@ begin
         0
       )
     from (
-      -- The blocks of each level that the level above doesn't cover.
+      -- The blocks of each level that the level above doesn't cover. OFFSET makes PostgreSQL look for each level's blocks
+      -- alone: in a market of many sellers it expects few counts of each, and would read all of the seller's for a join.
       select n1, n2, n3, n4, n5
       from generate_series(0, 3) as depth
       cross join lateral (
@@ -1332,6 +1333,7 @@ begin
           and level = depth
           and block >= case depth when 3 then 0 else key_block >> (4 * depth + 4) << 4 end
           and block < key_block >> (4 * depth)
+        offset 0
       ) of_level
       union all
       select n1, n2, n3, n4, n5
