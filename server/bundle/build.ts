@@ -76,7 +76,7 @@ const replacedAt = realTime() / 1000
 for (const name of earlier?.files ?? []) {
   await utimes(path.join(FOLDER, name), replacedAt, replacedAt).catch(() => {})
 }
-const needed = new Set([RECORD, ...files])
+const needed = new Set([RECORD, ...files, ...(earlier?.files ?? [])])
 for (const name of written) {
   if (needed.has(name)) continue
   const file = path.join(FOLDER, name)

@@ -95,6 +95,7 @@ export async function postCancellations(
         )
       )
     group by account_id, slice_id, order_id
+    -- The shipping comes last, after the row whose cancellation caused its refund (withOrders).
     order by order_id
   `
 }

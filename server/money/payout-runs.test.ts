@@ -355,7 +355,7 @@ describe('a payout run', () => {
     expect((await run()).total).toBe(35.45)
     await refund(ten, { amount: 3 })
     await refund(ten, { amount: 1, borne_by: 'platform' })
-    // Of 9.50, the seller has lost 3.00 before.
+    // The seller has lost 3.00 of 9.50 before.
     expect(await resolve(ten)).toBe(
       'Misty Waterflower will be refunded 6.00 EUR. 6.50 EUR is deducted from your payouts of other orders.',
     )

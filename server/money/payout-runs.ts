@@ -241,8 +241,8 @@ const lockDebts = ({ db }: Context, accountIds: number[], after: number): Promis
 `
 
 /**
- * Adds the order rows that caused the deducted debts, by the postings since the balance of the slice became negative. The
- * refund of the shipping is one of the row that was cancelled with it: the one before.
+ * Adds the order rows that caused the deducted debts, by the postings since the balance of the slice became negative. A refund
+ * of the shipping has no row: it counts for the row of the posting before it, whose cancellation caused it.
  */
 async function withOrders({ db }: Context, debts: Debt[]): Promise<Deduction[]> {
   if (debts.length === 0) return []

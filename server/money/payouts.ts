@@ -112,7 +112,7 @@ export async function owedFor({ db }: Context, sliceId: number): Promise<number>
   return slice!.cents
 }
 
-/** What a seller owes after refunds of all slices. The next runs deduct it. */
+/** A seller's debt after refunds of all slices. The next runs deduct it. */
 export async function owedBy({ db }: Context, accountId: number): Promise<number> {
   const [slices] = await db<{ cents: number }[]>`
     select coalesce(sum(owed_cents), 0)::bigint as cents

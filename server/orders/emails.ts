@@ -183,7 +183,10 @@ export function overdueEmails(
 ): NewMail[] {
   const subject = `Cancelled: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} items`}`
   const lines = rows.map(lineOf).join('\n')
-  const because = 'were cancelled, because they were not shipped in time:'
+  const [items, because] =
+    rows.length === 1
+      ? ['This item', 'was cancelled, because it was not shipped in time:']
+      : ['These items', 'were cancelled, because they were not shipped in time:']
   const stock =
     restockedRows > 0 &&
     `The units are in your stock again${restockedRows < rows.length ? ', except those of removed listings' : ''}.`
@@ -192,7 +195,7 @@ export function overdueEmails(
       to: buyer.email,
       subject,
       text: textFor(buyer.name, [
-        `These items from ${seller.shopName} ${because}`,
+        `${items} from ${seller.shopName} ${because}`,
         lines,
         refundOf({ refundCents, shippingCents }),
       ]),
@@ -201,7 +204,7 @@ export function overdueEmails(
       to: seller.email,
       subject,
       text: textFor(seller.shopName, [
-        `These items of ${nameOf(buyer, 'the buyer')}’s order ${because}`,
+        `${items} of ${nameOf(buyer, 'the buyer')}’s order ${because}`,
         lines,
         [refundOf({ refundCents, shippingCents }, nameOf(buyer)), stock].filter(Boolean).join(' '),
         linkTo(ctx, rows[0]!.id),

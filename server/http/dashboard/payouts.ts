@@ -56,14 +56,14 @@ const ShownStatement = Type.Intersect([
       description: 'Whether a run has deducted what one slice owed from the payout of another',
     }),
     issuer: Nullable(Type.String(), { description: 'The marketplace, as the bank knows it' }),
-    issued_at: Nullable(Timestamp(), { description: 'Of the fee invoice' }),
+    issued_at: Nullable(Timestamp(), { description: 'The date of issue of the fee invoice' }),
   }),
 ])
 
 const PayoutsPage = Type.Object(
   {
     ...Paginated(PayoutSchema, '').properties,
-    owed: Type.Number({ description: 'What the shop owes after refunds; the next runs deduct it' }),
+    owed: Type.Number({ description: 'The debt after refunds; the next runs deduct it' }),
   },
   { description: 'A page of payouts' },
 )

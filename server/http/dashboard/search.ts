@@ -22,8 +22,8 @@ const FoundSchema = Type.Object({
 export type Found = Static<typeof FoundSchema>
 
 /**
- * The search over everything: orders by their number, slice key or the buyer's name, listings by their number, reference or item, and
- * items of the catalog.
+ * The search over everything: orders by their number, slice key or the buyer's name, listings by their number, reference
+ * or item, and items of the catalog.
  */
 export const searchApi =
   (ctx: Service): FastifyPluginCallbackTypebox =>
