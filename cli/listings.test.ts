@@ -135,7 +135,7 @@ describe('listings', () => {
     expect(left).toEqual([])
   })
 
-  it('an import from stdin that was interrupted is continued with the same rows', async () => {
+  it('an import from stdin that was interrupted is continued with the same rows, and refused with others', async () => {
     const shop = await openShop(app, PARCEL)
     let requests = 0
     const address = await startProxy((request, response) => {
@@ -144,6 +144,8 @@ describe('listings', () => {
     })
     const given = { input: csvOf(150), env: { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address } }
     expect((await run('listings import - --yes', given)).code).toBe(1)
+    const other = { ...given, input: csvOf(150).replace('1.50', '1.60') }
+    expect((await run('listings import - --yes', other)).stderr).toContain('delete stdin.import')
     expect((await shop.get('/v1/listings')).body.meta.total).toBe(100)
     const { stdout, stderr } = await run('listings import - --yes', given)
     expect([stdout, stderr]).toEqual(['150\t150\t0\n', 'Continuing after 100 of 150 rows.\n'])
@@ -171,6 +173,8 @@ describe('listings', () => {
       const { code, stderr } = await run(`listings import own.csv ${options} --failed ./own.csv`)
       expect([code, stderr]).toEqual([2, expect.stringContaining('would replace own.csv')])
     }
+    const { code, stderr } = await run('listings import own.csv --yes --failed -')
+    expect([code, stderr]).toEqual([2, '--failed needs the name of a file.\n'])
     expect(await readFile(file('own.csv'), 'utf8')).toBe(content)
   })
 

@@ -36,12 +36,9 @@ const MAX_WAIT_S = 60
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
 
-/**
- * The file of a journal. That of stdin, which has no place of its own, is in the current directory, and belongs to the same
- * input only.
- */
-export const journalFile = (file: string, of: string, command: 'import' | 'reprice') =>
-  file === STDIO ? `stdin-${of.slice(0, 16)}.${command}` : `${file}.${command}`
+/** The file of a journal. That of stdin, which has no place of its own, is in the current directory. */
+export const journalFile = (file: string, command: 'import' | 'reprice') =>
+  `${file === STDIO ? 'stdin' : file}.${command}`
 
 /**
  * The journal of an interrupted run of the same file.

@@ -31,7 +31,7 @@ import {
   readJournal,
   sendBatches,
 } from './batches.ts'
-import { readInput } from './input.ts'
+import { readInput, STDIO } from './input.ts'
 import { digits } from './numbers.ts'
 import { endProgress, type Output, plural, printable } from './output.ts'
 import { agree } from './questions.ts'
@@ -95,7 +95,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
   // With the rows that are left out: a journal of a version that lists them must not be continued.
   const settings = [mapping, session.profile.url, id, ...leftOut]
   const of = fingerprint(bytes, JSON.stringify(settings))
-  const kept = journalFile(path, of, 'import')
+  const kept = journalFile(path, 'import')
   let journal = options.dryRun ? undefined : await readJournal(kept, of, NAME)
   if (journal) {
     out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
@@ -415,6 +415,7 @@ async function isSameFile(path: string, other: string): Promise<boolean> {
  */
 export async function checkFailedFile(path: string | undefined, from: string): Promise<void> {
   if (path === undefined) return
+  if (path === STDIO) throw new CommandError('--failed needs the name of a file.', EXIT.usage)
   if (await isSameFile(path, from)) {
     throw new CommandError(
       `--failed would replace ${from} by its failed rows: name another file.`,

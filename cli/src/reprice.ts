@@ -85,7 +85,7 @@ export function repriceCommand(listings: Command): void {
       const { id } = await client.me()
       // With the columns: a journal of a version that sends whole rows must not be continued.
       const of = fingerprint(bytes, JSON.stringify([profile.url, id, CHANGED]))
-      const file = journalFile(path, of, 'reprice')
+      const file = journalFile(path, 'reprice')
       let journal = await readJournal(file, of, NAME)
       if (journal) {
         out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)

@@ -48,6 +48,7 @@ function SliceSections({ slice }: { slice: Slice }) {
         <Section title="Disputes">
           <Table
             label="Disputes"
+            isWide
             columns={DISPUTE_COLUMNS}
             rows={disputes}
             keyOf={({ id }) => id}
@@ -91,7 +92,7 @@ function SliceSections({ slice }: { slice: Slice }) {
         {ledger.length === 0 ? (
           <p className="help">No entries.</p>
         ) : (
-          <Table label="Ledger" columns={LEDGER} rows={ledger} keyOf={({ id }) => id} />
+          <Table label="Ledger" columns={LEDGER} rows={ledger} keyOf={({ id }) => id} isWide />
         )}
       </Section>
       {mails && (

@@ -106,9 +106,11 @@ describe.skipIf(!chromiumPath)('tables', () => {
     await page.getByLabel('Staff token').fill(OPERATOR_TOKEN)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('Misty Waterflower').waitFor()
+    const disputed = await app.operator.get(`/operator/v1/orders/${orders[2]}`)
     const found: string[] = []
     for (const [path, name, text] of [
       ['orders', 'Orders', SHOP],
+      [`orders/${disputed.body.data.slice_key}`, 'Disputes', 'Charizard ex'],
       ['orders/disputes', 'Disputes', SHOP],
       ['sellers', 'Sellers', SHOP],
       [`sellers/${shop.accountId}`, 'Keys', 'active'],
