@@ -135,6 +135,13 @@ describe('listings', () => {
     expect(left).toEqual([])
   })
 
+  it('an import refuses more than 20 MB from stdin without waiting for its end', async () => {
+    const { child, ended } = start(['listings', 'import', '-', '--yes'], { input: null })
+    child.stdin.write(Buffer.alloc(21 * 1024 * 1024, 'x'))
+    const { code, stderr } = await ended
+    expect([code, stderr]).toEqual([2, 'The file is larger than 20 MB.\n'])
+  })
+
   it('an import from stdin that was interrupted is continued with the same rows, and refused with others', async () => {
     const shop = await openShop(app, PARCEL)
     let requests = 0

@@ -57,7 +57,8 @@ async function packedProgram(): Promise<string> {
   }
 }
 
-type Options = { input?: string; env?: object }
+/** `input` is all of stdin; null leaves it open. */
+type Options = { input?: string | null; env?: object }
 
 export type Result = { code: number | null; stdout: string; stderr: string }
 
@@ -73,7 +74,8 @@ export function start(args: string[], { input = '', env = {} }: Options = {}) {
     },
   })
   // A command may end before it has read its input.
-  child.stdin.on('error', () => {}).end(input)
+  child.stdin.on('error', () => {})
+  if (input !== null) child.stdin.end(input)
   const ended = new Promise<Result>((resolve) => {
     const result = { stdout: '', stderr: '' }
     child.stdout.on('data', (data) => {
