@@ -46,6 +46,8 @@ export default defineConfig(({ command }) => {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
+      // The notices that the licences of the bundled libraries demand.
+      license: { fileName: 'third-party-licenses.md' },
     },
     server: {
       proxy: {

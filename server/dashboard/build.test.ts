@@ -96,3 +96,12 @@ it('the dashboard has the production build of React, also if NODE_ENV has anothe
   }
   expect(files).toEqual([])
 })
+
+it('the built dashboard comes with the licences of the libraries in its scripts', async () => {
+  await buildProgram()
+  const file = path.join(dashboardBuild().directory, 'third-party-licenses.md')
+  const licences = await readFile(file, 'utf8')
+  expect(licences).toContain('Copyright (c) Meta Platforms')
+  const named = [...licences.matchAll(/^## (\S+) - /gm)].map(([, name]) => name)
+  expect(named).toEqual(expect.arrayContaining(['react', 'react-aria', 'wouter', 'papaparse']))
+})
