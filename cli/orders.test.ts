@@ -75,7 +75,7 @@ describe('orders', () => {
     expect(await netOf(' --status cancelled')).toBe('0.00')
   })
 
-  it('an order is cancelled with a reason, a dispute is answered, and a review gets a reply', async () => {
+  it('an order is cancelled with a reason, a dispute is answered before its deadline, which has a time, and a review gets a reply', async () => {
     const id = await sold()
     await succeed(`orders cancel ${id} --reason buyer_asked --yes`)
     expect((await seller.get(`/v1/orders/${id}`)).body.data.orders[0].status).toBe('cancelled')
@@ -84,7 +84,9 @@ describe('orders', () => {
     await act(app, order, 'dispute')
     const [dispute] = JSON.parse(await succeed('disputes --json'))
     const row = `${order}\t${dispute.id}`
-    expect(await succeed('disputes --state open')).toContain(`${row}\topen\t`)
+    const open = await succeed('disputes --state open')
+    expect(open).toContain(`${row}\topen\t`)
+    expect(open).toContain(`\t${dispute.answer_by}\t`)
     expect(await succeed(`disputes answer ${order} Sent. --dispute ${dispute.id}`)).toContain(
       `${row}\tanswered\t`,
     )

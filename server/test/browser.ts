@@ -40,6 +40,7 @@ type PageOptions = {
   /** Width of the window in pixels. */
   width?: number
   scheme?: 'light' | 'dark'
+  timeZone?: string
   /** Signed in from the start. */
   member?: SignedInClient
   /** Messages of the console that the test causes on purpose, such as a failed request. */
@@ -72,13 +73,20 @@ export async function startBrowserApp(options: TestAppOptions = {}): Promise<Bro
 async function openPage(
   browser: Browser,
   url: string,
-  { width = 1280, scheme = 'light', member, expects, lacksNavigation }: PageOptions = {},
+  {
+    width = 1280,
+    scheme = 'light',
+    timeZone = 'Europe/Berlin',
+    member,
+    expects,
+    lacksNavigation,
+  }: PageOptions = {},
 ): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: scheme,
     locale: 'en-GB',
-    timezoneId: 'Europe/Berlin',
+    timezoneId: timeZone,
     reducedMotion: 'reduce',
   })
   if (member) {

@@ -31,7 +31,7 @@ const disputeColumns: Column<Dispute>[] = [
   ['STATE', ({ state }) => state],
   ['REASON', ({ reason }) => reason],
   ['ITEM', ({ item_name }) => item_name],
-  ['ANSWER BY', ({ answer_by }) => answer_by.slice(0, 10)],
+  ['ANSWER BY', ({ answer_by }) => answer_by],
   ['MESSAGE', ({ message }) => message],
 ]
 

@@ -4,11 +4,11 @@ import { useMe } from '../shell/me.ts'
 import { Button } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
-import { formatNumber, plural, serviceNow } from '../ui/format.ts'
+import { formatDate, formatNumber, plural, serviceNow } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { DateTime, Money } from '../ui/values.tsx'
+import { Money } from '../ui/values.tsx'
 import { readStatement, type StatementRecord, statementFile } from './api.ts'
 
 export function StatementTab() {
@@ -122,7 +122,7 @@ function Invoice({ invoice, issuer, issued_at }: StatementRecord) {
       facts={[
         { label: isCredit ? 'Credit note' : 'Fee invoice', value: invoice.number },
         ...(issuer === null ? [] : [{ label: 'Issued by', value: issuer }]),
-        { label: 'Date of issue', value: <DateTime at={issued_at} look="date" /> },
+        { label: 'Date of issue', value: formatDate(issued_at!) },
         {
           label: isCredit ? 'Amount credited' : 'Invoice amount',
           value: <Money amount={Math.abs(invoice.commission)} />,

@@ -56,7 +56,7 @@ export function calendarDate(iso: string): string {
   return `${part('year')}-${part('month')}-${part('day')}`
 }
 
-/** A calendar date (`2026-03-01`) that belongs to no time zone. */
+/** A calendar date (`2026-03-01`), which belongs to no time zone, or the date of a time in UTC. */
 export const formatDate = (date: string) =>
   new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(date))
 

@@ -439,16 +439,30 @@ describe.skipIf(!chromiumPath)('the console', () => {
     }
     await page.getByText('No entries match these filters').waitFor()
 
-    const [asked] = await Promise.all([
-      page.waitForRequest(/v1\/ledger\?/),
-      page.goto(`${app.address}/console/payouts/ledger?from=2026-07-01&to=2026-07-01`),
-    ])
-    const { searchParams } = new URL(asked.url())
-    expect(['from', 'to'].map((name) => new Date(searchParams.get(name)!).toISOString())).toEqual([
+    expect(await askedOnDay(page, '2026-07-01')).toEqual([
       '2026-06-30T22:00:00.000Z',
       '2026-07-01T21:59:59.000Z',
     ])
   })
+
+  it('a day whose last hour comes twice, because the clocks go back at midnight, has 25 hours in the filters of the console', async () => {
+    const page = await app.open('/console', { timeZone: 'America/Santiago' })
+    await signIn(page, 'support')
+    expect(await askedOnDay(page, '2026-04-04')).toEqual([
+      '2026-04-04T03:00:00.000Z',
+      '2026-04-05T03:59:59.000Z',
+    ])
+  })
+
+  /** The period that the page of the ledger asks for, if both of its filters have the same day. */
+  async function askedOnDay(page: Page, day: string) {
+    const [asked] = await Promise.all([
+      page.waitForRequest(/v1\/ledger\?/),
+      page.goto(`${app.address}/console/payouts/ledger?from=${day}&to=${day}`),
+    ])
+    const { searchParams } = new URL(asked.url())
+    return ['from', 'to'].map((name) => new Date(searchParams.get(name)!).toISOString())
+  }
 
   /** A payout of a shop with a bank account, and a way to change it as a colleague does. */
   async function duePayout() {

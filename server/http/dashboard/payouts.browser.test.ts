@@ -339,12 +339,15 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await page.getByText('the fee invoice is issued after the end of the month').waitFor()
   })
 
-  it('a fee invoice is shown with its issuer, date and amount, and one with a negative amount is called a credit note', async () => {
+  it('a fee invoice is shown with its issuer, its date in UTC and its amount, and one with a negative amount is called a credit note', async () => {
     const member = await app.member()
+    await member.patch('/dashboard/api/settings/shop', {
+      payload: { time_zone: 'America/New_York' },
+    })
     const months = { '2025-01-01': 1234, '2025-02-01': -68 }
     for (const [month, cents] of Object.entries(months)) {
       await app.ctx.db`
-        insert into invoice_months (month, issued_at) values (${month}, '2025-03-01T12:00:00Z')
+        insert into invoice_months (month, issued_at) values (${month}, '2025-03-01T00:06:00Z')
       `
       await app.ctx.db`
         insert into fee_invoices (month, number, account_id, commission_cents)
