@@ -38,11 +38,13 @@ export function pageOf(query: Query): Page {
   return { perPage, offset: (page - 1) * perPage }
 }
 
-/** `Number` alone would also accept 0x10. */
-const DECIMAL = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|Infinity)$/i
+/** Only numbers such as 0x10, 0o20 and 0b10000 have these letters. */
+const OTHER_BASE = /[xob]/i
 
 function perPageOf(text = ''): number {
-  const number = DECIMAL.test(text.trim()) ? Number(text) : Number.NaN
+  // `Number` takes a time proportional to the length, which a regular expression of all decimal numbers easily exceeds.
+  const isDecimal = text.trim() !== '' && !OTHER_BASE.test(text)
+  const number = isDecimal ? Number(text) : Number.NaN
   if (Number.isNaN(number)) return DEFAULT_PER_PAGE
   return Math.min(Math.max(Math.trunc(number), 1), MAX_PER_PAGE)
 }

@@ -305,6 +305,13 @@ function queries(document: Document, operation: Document): Query[] {
     const text = parameters.map((name) => `${name}=${repeated(value, long - 20)}`).join('&')
     all.push([what, (n) => `${text}&n=${n}`])
   }
+  // A regular expression that can match the beginning in many ways tries all of them before the last letter.
+  for (const name of parameters) {
+    for (const value of ['9', '+']) {
+      const text = `${name}=${repeated(value, QUERY_BYTES)}x`
+      all.push([`${name} with a long beginning of ${value}`, (n) => `${text}&n=${n}`])
+    }
+  }
   if (parameters.length > 0) {
     all.push([
       'repeated parameters',
