@@ -1,20 +1,20 @@
+import ipaddr from 'ipaddr.js'
+
+/** An address with a port, which some proxies write into X-Forwarded-For (Azure Application Gateway, IIS). */
+const WITH_PORT = /^(?:\[(.*)\](?::\d+)?|([\d.]+):\d+)$/
+
 /**
  * The subject of an address's rate limit: an IPv4 address itself, and the /64 of an IPv6 address, because every customer
  * has at least a /64 and could use a new address for each request. Clients that disconnected before their address was
  * read have none, and share one subject.
  */
-export function addressSubject(address: string | undefined): string {
-  if (address === undefined) return 'unknown'
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
-  if (mapped) return mapped[1]!
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('%', 1)[0]!.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const rest = tail === '' ? 0 : tail.split(':').length
-    while (groups.length + rest < 8) groups.push('0')
-  }
-  const network = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16))
+export function addressSubject(address = ''): string {
+  const [, ipv6, ipv4] = WITH_PORT.exec(address) ?? []
+  const text = ipv6 ?? ipv4 ?? address
+  if (!ipaddr.isValid(text)) return 'unknown'
+  const parsed = ipaddr.process(text)
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString()
+  const network = parsed.parts.slice(0, 4).map((group) => group.toString(16))
   return `${network.join(':')}::/64`
 }
 
