@@ -11,12 +11,14 @@ const SECRET =
  */
 const CREDENTIALS = /(^\s*https?:[/\\]*)[^/\\?#]*@|(\/\/)[^/\\?#\s]*@/gi
 
+export const withoutCredentials = (text: string): string => text.replaceAll(CREDENTIALS, '$1$2')
+
 /** PostgreSQL's jsonb can hold neither a NUL nor half of a surrogate pair. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '')
 
 /** A copy of a state without its secrets: passwords, keys, tokens, bank accounts, signed links. */
 export function withoutSecrets(value: unknown, parent = ''): unknown {
-  if (typeof value === 'string') return storable(value).replaceAll(CREDENTIALS, '$1$2')
+  if (typeof value === 'string') return withoutCredentials(storable(value))
   if (Array.isArray(value)) return value.map((inner) => withoutSecrets(inner, parent))
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
   return Object.fromEntries(

@@ -36,7 +36,7 @@ export const passwordChangedEmail = (to: string, link: string): NewMail => ({
   to,
   subject: 'Your password was changed',
   text: paragraphs(
-    'Your password was changed, and every other browser was signed out.',
+    'Your password was changed, and every other browser was signed out. The shop’s API keys and webhook endpoints still work: revoke or delete in the dashboard those that you don’t know.',
     'If it wasn’t you, choose another one here:',
     link,
   ),

@@ -325,7 +325,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await closing.waitFor()
   })
 
-  it('the removal of a member warns that the shop’s e-mail still goes to their address', async () => {
+  it('the removal of a member warns that the shop’s keys still work, and that its e-mail still goes to their address', async () => {
     const { accountId, email } = await app.member()
     const other = await app.member(accountId)
     const payload = { email: email.toUpperCase() }
@@ -336,6 +336,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const warning = dialog.getByText(`still goes to ${payload.email}`)
     await page.getByRole('button', { name: `Remove ${other.email}` }).click()
     await dialog.getByText('signed out at once').waitFor()
+    await dialog.getByText('API keys and webhook endpoints still work').waitFor()
     expect(await warning.count()).toBe(0)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: `Remove ${email}` }).click()

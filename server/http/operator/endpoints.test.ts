@@ -60,6 +60,13 @@ describe('GET /operator/v1/accounts/{id}/webhooks', () => {
     expect(body.data).toHaveLength(2)
   })
 
+  it('staff see the URL of an endpoint without its user and password', async () => {
+    const { id } = await subscribe(seller, hook.url.replace('//', '//shop:s3cret@'))
+    const shown = (await list()).body.data.at(-1)
+    expect(shown).toMatchObject({ id, url: hook.url })
+    expect((await enable(id)).body.data).toEqual(shown)
+  })
+
   it('GET /operator/v1/accounts/{id}/webhooks shows disabled endpoints, but no deleted ones', async () => {
     const gone = await subscribe(seller, `${hook.url}/2`)
     await seller.delete(`/v1/webhooks/${gone.id}`)

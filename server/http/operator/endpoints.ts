@@ -2,9 +2,10 @@ import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebo
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
+import { withoutCredentials } from '../../audit/secrets.ts'
 import type { Service } from '../../service.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
-import { endpointNotFound } from '../../webhooks/endpoint.ts'
+import { type Endpoint, endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
 import { Data, PathId } from '../schema.ts'
 import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
@@ -13,6 +14,11 @@ import { pathId } from '../validate.ts'
 
 const account = { id: PathId('The account') }
 const accountAndEndpoint = Type.Object({ ...account, endpoint: PathId('The endpoint’s id') })
+
+const shownToStaff = (endpoint: Endpoint) => ({
+  ...endpointJson(endpoint),
+  url: withoutCredentials(endpoint.url),
+})
 
 export const endpointRoutes =
   (ctx: Service): FastifyPluginCallbackTypebox =>
@@ -24,7 +30,7 @@ export const endpointRoutes =
           operationId: 'listEndpoints',
           summary: 'List an account’s webhook endpoints',
           description:
-            'Returns all endpoints of the account, oldest first, including disabled ones. Not paginated.',
+            'Returns all endpoints of the account, oldest first, including disabled ones, without the user and password of their URLs. Not paginated.',
           tags: ['Webhooks'],
           params: Type.Object(account),
           response: { 200: Data(Type.Array(EndpointSchema), 'The account’s endpoints') },
@@ -33,7 +39,7 @@ export const endpointRoutes =
       },
       async ({ params: { id } }) => {
         await getAccount(ctx, id)
-        return { data: (await listEndpoints(ctx, id)).map(endpointJson) }
+        return { data: (await listEndpoints(ctx, id)).map(shownToStaff) }
       },
     )
 
@@ -53,7 +59,7 @@ export const endpointRoutes =
         },
       },
       async ({ params: { id, endpoint } }) => ({
-        data: endpointJson(await enableEndpoint(ctx, id, endpoint)),
+        data: shownToStaff(await enableEndpoint(ctx, id, endpoint)),
       }),
     )
 

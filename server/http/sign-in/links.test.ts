@@ -142,7 +142,9 @@ describe('a forgotten password', () => {
     expect((await app.anyone.get('/dashboard/api/me', { headers: { cookie } })).status).toBe(401)
     expect((await signIn(email, PASSWORD)).status).toBe(401)
     expect((await signIn(email, NEW)).status).toBe(303)
-    expect((await mailsTo(app, email))[0]!.subject).toBe('Your password was changed')
+    const [changed] = await mailsTo(app, email)
+    expect(changed!.subject).toBe('Your password was changed')
+    expect(changed!.text).toContain('API keys and webhook endpoints still work')
   })
 
   it('a request for a new password gets the same response for an unknown address and for one without a password', async () => {

@@ -113,7 +113,11 @@ ${
     }
     return sendForm(request, reply, {
       title: 'Your password is saved',
-      main: html`<p><a class="button" href="${rootOf(request)}/signin">Sign in</a></p>`,
+      main: html`${
+        purpose === 'reset' &&
+        html`<p>The shop’s API keys and webhook endpoints still work. If somebody else knew your password, revoke the keys and delete the endpoints that you don’t know.</p>`
+      }
+<p><a class="button" href="${rootOf(request)}/signin">Sign in</a></p>`,
     })
   })
 }

@@ -57,6 +57,10 @@ export function Members({ account }: { account: Account }) {
           <p>
             The person is signed out at once and can’t sign in again. An invitation is withdrawn.
           </p>
+          <p>
+            The shop’s API keys and webhook endpoints still work. Revoke the keys that the person
+            may know.
+          </p>
           {removed.email.toLowerCase() === email.toLowerCase() && (
             <p>
               The shop’s e-mail, with buyers’ names and the link that confirms a bank account, still
