@@ -4,6 +4,7 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { guessMapping } from '../sdk/src/csv.ts'
+import { importRecords } from '../server/test/catalog-fixture.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { cardItem, createListings, items, list } from '../server/test/fixtures/listings.ts'
 import { buy, openShop, PARCEL } from '../server/test/fixtures/orders.ts'
@@ -262,6 +263,67 @@ describe('listings', () => {
       payload: { payout_verified: true },
     })
     expect(await succeed('listings import early.csv --yes', { env })).toBe('2\t2\t0\n')
+  })
+
+  it.each([
+    ['before they are listed', false],
+    ['while it is interrupted', true],
+  ])(
+    'an import lists the cards that its check has found, if an import of the catalog gives their friendly ids to other cards %s',
+    async (_, isInterrupted) => {
+      const shop = await app.seller()
+      const set = { type: 'set', id: 'moved', shortcut: 'mvd', name: 'Moved', series: 'Moved' }
+      const importCards = (...numbers: string[]) =>
+        importRecords(app.operator, [
+          { ...set, language: 'EN', region: 'int' },
+          ...numbers.map((number, i) => {
+            const card = { type: 'card', id: `moved-${i + 1}`, set_id: 'moved', visible: true }
+            return { ...card, name: `Moved ${i + 1}`, number }
+          }),
+        ])
+      await importCards('1', '2', '3')
+      const box = 'brilliant-stars-booster-box'
+      const row = (card: string, product = '') => `${card},${product},EN,NM,EN,1,1`
+      const rows = [row('mvd_1'), row('mvd_2'), row('', box), row('mvd_3')]
+      const header = 'card,product,language_hint,condition,language,price,quantity'
+      await writeFile(file('moved.csv'), [header, ...rows].join('\n'))
+      let isLost = isInterrupted
+      const address = await startProxy(async (request, response) => {
+        if (request.url !== '/tools/v1/listings') return forward(request, response)
+        await importCards('2', '1', '4')
+        const hidden = { sets: {}, cards: { 'moved-3': false }, products: {} }
+        await app.operator.put('/operator/v1/catalog/visibility', { payload: hidden })
+        if (!isLost) return forward(request, response)
+        response.destroy()
+      })
+      const command = 'listings import moved.csv --yes --failed moved-left.csv'
+      const env = { CARDSTALL_KEY: shop.key, CARDSTALL_URL: address }
+      let result = await run(command, { env })
+      if (isInterrupted) {
+        expect(result.stdout, result.stderr).toBe('')
+        isLost = false
+        result = await run(command, { env })
+      }
+      expect([result.code, result.stdout], result.stderr).toEqual([1, '4\t3\t1\n'])
+      const { data } = (await shop.get('/v1/listings')).body
+      const ids = data.map(({ listable }: { listable: { id: string } }) => listable.id)
+      expect(ids).toEqual([box, 'moved-2', 'moved-1'])
+      expect(await readFile(file('moved-left.csv'), 'utf8')).toContain('no card ""moved-3""')
+    },
+  )
+
+  it('an interrupted import of a version whose file lacks the cards of the check is continued', async () => {
+    const shop = await app.seller({ account: { payoutVerified: false } })
+    const env = { CARDSTALL_KEY: shop.key }
+    await writeFile(file('older.csv'), csvOf(2).replace(CARD, 'obf_125'))
+    expect((await run('listings import older.csv --yes', { env })).code).toBe(1)
+    const { cards, ...journal } = JSON.parse(await readFile(file('older.csv.import'), 'utf8'))
+    expect(cards).toEqual(['sv3-125', CARD])
+    await writeFile(file('older.csv.import'), JSON.stringify(journal))
+    await app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, {
+      payload: { payout_verified: true },
+    })
+    expect(await succeed('listings import older.csv --yes', { env })).toBe('2\t2\t0\n')
   })
 
   it('rows that the write limit has refused count as not sent, also if the import is interrupted while it waits', async () => {

@@ -21,6 +21,11 @@ export type Journal = {
   rows: number[]
   /** The columns to send of each of these rows; absent if it is all of them. */
   columns?: string[][]
+  /**
+   * The cards that the check has found for these rows; null for a product. Absent in a journal of an earlier version,
+   * which sends the identifiers of the file.
+   */
+  cards?: (string | null)[]
   /** Rows of `rows` that are finished, as whole batches. */
   done: number
   failed: Failure[]
@@ -81,7 +86,7 @@ export async function readJournal(
 export async function createJournal(
   file: string,
   name: string,
-  start: Pick<Journal, 'of' | 'rows' | 'columns' | 'failed'>,
+  start: Pick<Journal, 'of' | 'rows' | 'columns' | 'cards' | 'failed'>,
 ): Promise<Journal> {
   const journal = { ...start, key: randomUUID(), done: 0 }
   await writeFile(file, JSON.stringify(journal), { flag: 'wx', mode: 0o600 }).catch((error) => {

@@ -20,6 +20,7 @@ import {
   readCsv,
   readRow,
   repeatedReferences,
+  withCard,
 } from '../../sdk/src/csv.ts'
 import {
   atThePaceOfTheLimit,
@@ -99,19 +100,28 @@ async function importFile(session: Session, path: string, options: ImportOptions
   let journal = options.dryRun ? undefined : await readJournal(kept, of, NAME)
   if (journal) {
     out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
+    for (const [i, card] of (journal.cards ?? []).entries()) {
+      const row = rows[journal.rows[i]!]!
+      row.item = withCard(row.item, card)
+    }
   } else {
     previewColumns(session, file.columns, mapping)
     const failed = await check(session, rows)
     preview(session, rows, failed)
     await warnAboutOwnExport(session, file, without(failed, rows))
     if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
-    const valid = without(failed, rows).map(({ index }) => index)
+    const valid = without(failed, rows)
     if (valid.length === 0) {
       await writeFailed(options.failed, file, failed)
       return finish(session, rows, { failed }, options)
     }
     if (!options.yes) await agree(`List ${counted(valid.length)}?`)
-    journal = await createJournal(kept, NAME, { of, rows: valid, failed })
+    journal = await createJournal(kept, NAME, {
+      of,
+      rows: valid.map(({ index }) => index),
+      cards: valid.map(({ item: { card } }) => (card === undefined ? null : String(card))),
+      failed,
+    })
   }
   const listed = await list(session, kept, journal, rows, (failed) =>
     keepFailed('The rows are listed', options.failed, file, failed),
@@ -264,7 +274,10 @@ function mapped(columns: string[], given: string[]): Mapping {
   return mapping
 }
 
-/** Checks the rows with the service, which lists nothing. Returns those that cannot be listed. */
+/**
+ * Checks the rows with the service, which lists nothing, and puts the cards that it finds into their items. Returns those
+ * that cannot be listed.
+ */
 async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> {
   const failed: Failure[] = []
   let done = 0
@@ -275,8 +288,9 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
     const results = await atThePaceOfTheLimit(() =>
       client.tools.listings.check(items, { maxRetries: 5 }),
     )
-    for (const [i, { errors, candidates }] of results.entries()) {
+    for (const [i, { errors, candidates, item }] of results.entries()) {
       const row = batch[i]!
+      row.item = withCard(row.item, item?.card)
       failed.push(...failureOf(row.index, { errors: { ...errors, ...row.errors }, candidates }))
     }
     done += batch.length

@@ -416,6 +416,18 @@ export function inBatches<T>(rows: T[], max: number, itemOf: (row: T) => unknown
 }
 
 /**
+ * The item with the canonical id of the card that its check has found: before it is listed, an import of the catalog can
+ * give its friendly id to another card.
+ *
+ * @param card null or undefined for an item without a card
+ */
+export function withCard(item: Item, card: string | null | undefined): Item {
+  if (!card) return item
+  const { language_hint, ...rest } = item
+  return { ...rest, card }
+}
+
+/**
  * The rows that failed, with all of their columns and the reason, to correct and import again. The reason of a former
  * import is replaced.
  */

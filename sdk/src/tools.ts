@@ -93,7 +93,10 @@ export function tools(transport: Transport) {
       create: (items: OwnListingItem[], options: Options = {}) =>
         writeItems<BulkCreateResult>('/listings', items, options),
 
-      /** Checks 1 to 500 items as `create` would, and lists nothing. */
+      /**
+       * Checks 1 to 500 items as `create` would, and lists nothing. To list the card that it found, `create` it as
+       * `item.card`, without `language_hint`.
+       */
       check: (items: OwnListingItem[], options: Options = {}) =>
         dataOf<CheckedItem[]>('POST', '/listings/checks', {
           ...options,

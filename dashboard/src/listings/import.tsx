@@ -14,6 +14,7 @@ import {
   readCsv,
   readRow,
   repeatedReferences,
+  withCard,
 } from '../../../sdk/src/csv.ts'
 import { randomName } from '../client.ts'
 import { saveFile } from '../save-file.ts'
@@ -144,7 +145,9 @@ type Row = {
   warnings: string[]
   reasons: string[]
   candidates: Candidate[]
+  /** The name and the card that the check has found. */
   name: string | undefined
+  card: string | null | undefined
 }
 
 type Candidate = { id: string; name: string; number: string; set: string; language: string }
@@ -266,7 +269,7 @@ function Preview({
             setIsStarting(true)
             try {
               await onStart(
-                good.map(({ position, item }) => ({ position, item })),
+                good.map(({ position, item, card }) => ({ position, item: withCard(item, card) })),
                 bad.map(({ position, reasons }) => ({ position, reason: reasons.join(' ') })),
               )
             } catch {
@@ -355,6 +358,7 @@ async function checkAll(
       reasons: messagesOf(merged),
       candidates: checked.candidates ?? [],
       name: checked.item && `${checked.item.name}, ${checked.item.details}`,
+      card: checked.item?.card,
     }
   }
   // Without the positions of rows that are left out.

@@ -11,6 +11,7 @@ import {
   loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
+import { importRecords } from '../../test/catalog-fixture.ts'
 import { cardItem, items, list } from '../../test/fixtures/listings.ts'
 import { chooseFile, DAY_S, expireKeys, newShop } from '../../test/listings-page.ts'
 
@@ -69,6 +70,29 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       'swsh9-de-1',
       'swsh9-1',
       'swsh9-de-1',
+    ])
+  })
+
+  it('an import lists the cards of its preview, also if an import of the catalog gives their friendly ids to other cards', async () => {
+    const { seller, member } = await newShop(app)
+    const numbered = (id: string, number: string) => {
+      const names = { name: 'Espeon', number }
+      return { type: 'card', id, set_id: 'sv3', ...names }
+    }
+    await importRecords(app.operator, [numbered('sv3-501', '501'), numbered('sv3-502', '502')])
+    const page = await app.open('/dashboard/listings/import', { member })
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    const rows = ['obf_501,EN,NM,EN,300,1', 'obf_502,EN,NM,EN,9,1']
+    const header = 'card,language_hint,condition,language,price,quantity'
+    await chooseFile(page, [header, ...rows].join('\n'))
+    await page.getByText('2 rows can be listed').waitFor()
+    await importRecords(app.operator, [numbered('sv3-501', '502'), numbered('sv3-502', '501')])
+    await page.getByRole('button', { name: 'List 2 rows' }).click()
+    await page.getByText('2 rows listed.').waitFor()
+    const { data } = (await seller.get('/v1/listings')).body
+    expect(data).toMatchObject([
+      { price: 9, listable: { id: 'sv3-502' } },
+      { price: 300, listable: { id: 'sv3-501' } },
     ])
   })
 

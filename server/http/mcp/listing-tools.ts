@@ -97,7 +97,7 @@ const createTool = tool({
   name: 'create_listings',
   title: 'List cards for sale',
   description:
-    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each item shows the card that was found or what is wrong with it. After the seller has agreed to that, call again without it and with an `idempotency_key`. Items succeed or fail one by one, so check each `status`. If the call itself fails, repeat it with the same key within 24 hours: nothing is listed twice.',
+    'Puts 1 to 100 cards or sealed products up for sale. First call it with `preview: true`: nothing is written, and each result shows the card found or what is wrong. After the seller agrees, call again without it, with each `item.card` as `card`, and an `idempotency_key`. Items succeed or fail one by one, so check each `status`. If the call itself fails, repeat it with the same key within 24 hours: nothing is listed twice.',
   scope: 'listings:write',
   input: {
     items: Type.Unsafe<unknown[]>({

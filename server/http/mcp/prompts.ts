@@ -21,7 +21,7 @@ Work in these steps:
 2. If a price is missing, look at list_offers for that card and condition, and suggest one.
 3. If condition, language or quantity is missing, ask me once for all cards.
 4. Call create_listings with preview: true for all cards, and show me a table: card, set and number, condition, language, price, quantity.
-5. After I agree, call create_listings with the same items and a new random idempotency_key, and tell me what was listed and what failed.`,
+5. After I agree, call create_listings with the same items, each card as the item.card of its preview, and a new random idempotency_key, and tell me what was listed and what failed.`,
 }
 
 const shipToday: Prompt = {

@@ -125,7 +125,7 @@ export const ownListingRoutes =
           operationId: 'checkListings',
           summary: 'Check items before listing them',
           description:
-            'Checks 1 to 500 items as `POST /tools/v1/listings` would, and lists nothing. An entry has the card or product of its item, or messages by field. Whether a reference is free is only known when it is listed.',
+            'Checks 1 to 500 items as `POST /tools/v1/listings` would, and lists nothing. An entry has the card or product of its item, or messages by field. To list exactly that card, send its canonical id (`item.card`) without `language_hint`: an import of the catalog can give a friendly id to another card. Whether a reference is free is only known when it is listed.',
           tags: ['Listings'],
           body: ItemsToCheck,
           response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
