@@ -8,6 +8,7 @@ import type {
   CheckedItemRecord,
   FoundItemsRecord,
   ListingRecord,
+  ListingsRecord,
 } from '../../../server/http/dashboard/listings.ts'
 import type { Data, Paginated } from '../api.ts'
 import { ApiError, ConnectionError, get, patch, post, randomName } from '../client.ts'
@@ -44,12 +45,15 @@ export const useListings = ({ q, status }: Search, page: string) =>
     placeholderData: (before) => before,
   })
 
-/** The number of listings that a search finds now, and the id of the newest; 0 if it finds none. */
+/**
+ * The number of listings that a search finds now, the id of the newest (0 if it finds none), and the version of the catalog
+ * that it used.
+ */
 export async function countListings({ q, status }: Search) {
-  const { data, meta } = await get<Paginated<Listing>>('listings', {
+  const { data, meta, catalog_version } = await get<ListingsRecord>('listings', {
     query: { q, status, per_page: 1 },
   })
-  return { total: meta.total, newest: data[0]?.id ?? 0 }
+  return { total: meta.total, newest: data[0]?.id ?? 0, catalog_version }
 }
 
 /**

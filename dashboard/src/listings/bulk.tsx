@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
 import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
-import { randomName } from '../client.ts'
+import { ApiError, randomName } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { DecimalField } from '../ui/fields.tsx'
@@ -20,7 +20,7 @@ import {
 } from './api.ts'
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
-type Target = Pick<BulkEditBody, 'ids' | 'search' | 'before'>
+type Target = Pick<BulkEditBody, 'ids' | 'search' | 'before' | 'catalog_version'>
 
 /** A bulk edit whose dialog is open. It stays as it was when the dialog opened. */
 type Asked = { action: keyof typeof TEXTS; count: number; target: Target }
@@ -32,6 +32,7 @@ type Matching = {
   total: number
   /** The edit begins below this id, so that it leaves the listings that are created later. */
   before: number
+  catalog_version: number
 }
 
 /** Progress of a bulk edit. */
@@ -52,7 +53,7 @@ type Run = {
   /** When the next call was first sent (Unix milliseconds); null as long as it can't have changed anything. */
   sentAt: number | null
   progress: Progress
-  /** Nothing is left to do, or an unknown outcome prevents it. */
+  /** Nothing is left to do, or an unknown outcome or another catalog prevents it. */
   isDone: boolean
 }
 
@@ -76,15 +77,21 @@ export function BulkBar({
   // A row that is unticked afterwards must not be changed: each change of the selection ends it.
   const all = matching?.instead === selected ? matching : undefined
   const selectAll = useAction(async () => {
-    const { total, newest } = await countListings(search)
-    setMatching({ instead: selected, total, before: newest + 1 })
+    const { total, newest, catalog_version } = await countListings(search)
+    setMatching({ instead: selected, total, before: newest + 1, catalog_version })
   })
   const count = all?.total ?? selected.size
   const ask = (action: Asked['action']) =>
     setAsked({
       action,
       count,
-      target: all ? { ...searchBody(search), before: all.before } : { ids: [...selected] },
+      target: all
+        ? {
+            ...searchBody(search),
+            before: all.before,
+            catalog_version: all.catalog_version,
+          }
+        : { ids: [...selected] },
     })
   return (
     <>
@@ -172,6 +179,12 @@ function BulkDialog({
     try {
       await editAll({ target, count }, begun, stop.current.signal, setProgress)
     } catch (error) {
+      // The search may find other listings now. The selection is dropped.
+      if (error instanceof ApiError && error.type === 'conflict') {
+        begun.isDone = true
+        void onDone()
+        throw new Error(`${error.message} ${doneIn(begun, count)}`)
+      }
       // Nothing has been changed, so the input can be corrected.
       if (begun.calls === 0 && begun.sentAt === null) run.current = undefined
       if (error instanceof UnknownOutcomeError) {
@@ -300,7 +313,7 @@ const failedIn = ({ failed }: Progress) => [...failed.values()].reduce((sum, n) 
  * more listings than it counts, and the edit concerns the number that its dialog says.
  */
 async function editAll(
-  { target: { ids, search }, count }: Pick<Asked, 'target' | 'count'>,
+  { target: { ids, search, catalog_version }, count }: Pick<Asked, 'target' | 'count'>,
   run: Run,
   signal: AbortSignal,
   report: (progress: Progress) => void,
@@ -311,7 +324,7 @@ async function editAll(
     signal.throwIfAborted()
     const body: BulkEditBody = {
       ...change,
-      ...(calls ? calls[run.calls] : { search, before: run.before }),
+      ...(calls ? calls[run.calls] : { search, before: run.before, catalog_version }),
     }
     const { data } = await untilWritten(
       () => bulkEdit(body, `bulk-${name}-${run.calls}`),

@@ -147,6 +147,40 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     expect(new Set(body.data.map(({ id }: { id: number }) => id))).toEqual(new Set(created))
   })
 
+  it('a bulk edit of all that match ends before it changes a listing that an import of the catalog has added to the search', async () => {
+    const { seller, member } = await newShop(app)
+    const card = (name: string) => {
+      const names = { name, number: '601' }
+      return { type: 'card', id: 'sv3-601', set_id: 'sv3', ...names }
+    }
+    await importRecords(app.operator, [card('Kecleon')])
+    await list(seller, cardItem({ card: 'sv3-601' }), cardItem(), cardItem())
+    const page = await app.open('/dashboard/listings?q=charizard', {
+      member,
+      expects: /status of 409/,
+    })
+    const first = page.getByRole('checkbox', { name: 'Select Charizard ex' }).first()
+    await first.check({ force: true })
+    await page.getByRole('button', { name: 'Select all 2 that match' }).click()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await importRecords(app.operator, [card('Charizard (reprint)')])
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByText('The catalog has changed').waitFor()
+    await dialog.getByText('0 of 2 listings are done.').waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByText('3 listings').waitFor()
+    expect(await page.getByRole('region', { name: 'Selected listings' }).count()).toBe(0)
+    expect((await seller.get('/v1/listings')).body.meta.total).toBe(3)
+
+    await first.check({ force: true })
+    await page.getByRole('button', { name: 'Select all 3 that match' }).click()
+    await page.getByRole('button', { name: 'Hide' }).click()
+    await dialog.getByRole('button', { name: 'Hide' }).click()
+    await page.getByText('3 listings changed.').waitFor()
+  })
+
   /** Opens the dialog that changes the prices of 1,001 listings, which takes two calls. */
   const openBulkEdit = async () => {
     const { seller, member } = await newShop(app)

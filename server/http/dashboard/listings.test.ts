@@ -193,6 +193,43 @@ describe('changes in the dashboard', () => {
     )
   })
 
+  it('a bulk edit of a search by text fails if an import has changed the catalog since the search was shown, and a repeated call has its first response', async () => {
+    const { seller, member } = await openShop()
+    const card = (id: string, name: string) => {
+      const names = { name, number: id }
+      return { type: 'card', id, set_id: 'sv3', ...names }
+    }
+    await importRecords(app.operator, [card('found', 'Smeargle'), card('other', 'Kecleon')])
+    const [found, other] = await list(
+      seller,
+      cardItem({ card: 'found' }),
+      cardItem({ card: 'other' }),
+    )
+    const path = `${LISTINGS}?q=smeargle`
+    const shown = await member.get(path)
+    expect(idsIn(shown)).toEqual([found])
+    const edit = (catalog_version: number, key: string, search: object = { q: 'smeargle' }) =>
+      member.post(`${LISTINGS}/bulk`, {
+        payload: { search, catalog_version, action: 'status', status: 'hidden' },
+        headers: { 'idempotency-key': key },
+      })
+    const { catalog_version: version } = shown.body
+    const first = await edit(version, 'shown')
+    expect(first.body.data).toMatchObject({ changed: 1, failed: 0 })
+
+    await importRecords(app.operator, [card('other', 'Smeargle (reprint)')])
+    const refused = await edit(version, 'changed')
+    expect([refused.status, refused.body.error.type]).toEqual([409, 'conflict'])
+    expect(idsIn(await member.get(`${LISTINGS}?status=hidden`))).toEqual([found])
+    expect((await edit(version, 'shown')).body).toEqual(first.body)
+    const everything = await edit(version, 'everything', { status: 'active' })
+    expect(everything.body.data.changed).toBe(1)
+
+    const again = await member.get(path)
+    expect(idsIn(again)).toEqual([other, found])
+    expect((await edit(again.body.catalog_version, 'again')).body.data.changed).toBe(2)
+  })
+
   it('a bulk edit counts as one write for each 100 listings, and one beyond the limit has no effect', async () => {
     const limited = await startTestApp({
       template: 'fixture',

@@ -7,7 +7,7 @@ import { browseCards, browseProducts } from '../../catalog/browse.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Context } from '../../context.ts'
 import { LISTING_STATUSES } from '../../enums.ts'
-import { validationError } from '../../errors.ts'
+import { conflict, validationError } from '../../errors.ts'
 import { changeListings, changeOneListing } from '../../listings/change-listings.ts'
 import { findOwnListing, type OwnListing } from '../../listings/own-listings.ts'
 import { removeListings } from '../../listings/remove-listings.ts'
@@ -40,6 +40,9 @@ const MAX_EDITED = 1_000
 /** Maximum number of ids in the audit log's entry of a bulk edit. */
 const MAX_AUDITED_IDS = 100
 
+/** Version of the catalog in which a search by text has found its listings. */
+const catalogVersion = Type.Integer()
+
 /** A listing with its item, as a person recognises it. */
 export const DashboardListing = Type.Object({
   ...ownListingFields,
@@ -53,6 +56,14 @@ const searchFields = {
   status: Type.Optional(OneOf(LISTING_STATUSES)),
 }
 
+const ListingsPage = Type.Object(
+  {
+    ...Paginated(DashboardListing, '').properties,
+    catalog_version: catalogVersion,
+  },
+  { description: 'A page of listings' },
+)
+
 const FoundItems = Type.Object(
   { data: Type.Array(CatalogItem), meta: Type.Object({ total: Type.Integer() }) },
   { description: 'The first cards and sealed products, and the number of all' },
@@ -64,6 +75,8 @@ const BulkEdit = Type.Object({
   /** Edits all that it finds, in calls of MAX_EDITED: `before` is the `next` of the previous call. */
   search: Type.Optional(Type.Object(searchFields)),
   before: Type.Optional(Nullable(Id())),
+  /** The one that the search was shown with. */
+  catalog_version: Type.Optional(catalogVersion),
   action: OneOf(['price', 'status', 'delete'] as const),
   /** Change of the price: −10 makes everything a tenth cheaper. */
   percent: Type.Optional(Type.Number({ minimum: -90, maximum: 500 })),
@@ -90,6 +103,7 @@ const PatchBody = Type.Object({
 export type FoundItemsRecord = Static<typeof FoundItems>
 export type ListingRecord = Static<typeof DashboardListing>
 export type BulkEditBody = Static<typeof BulkEdit>
+export type ListingsRecord = Static<typeof ListingsPage>
 export type BulkEditRecord = Static<typeof BulkEditResult>
 export type BulkCreateRecord = Static<typeof BulkResultSchema>
 
@@ -102,18 +116,20 @@ export const listingsApi =
       {
         schema: {
           querystring: Type.Object({ ...searchFields, ...pageParameters }),
-          response: { 200: Paginated(DashboardListing, 'A page of listings') },
+          response: { 200: ListingsPage },
         },
       },
       async ({ member, query }) => {
         const account = await getAccount(ctx, member.accountId)
-        const search = searchOf(ctx.catalog.current, query)
-        return paginated(
+        const { current } = ctx.catalog
+        const search = searchOf(current, query)
+        const page = await paginated(
           `${ctx.config.publicUrl}/dashboard/api/listings`,
           query as Query,
           (page) => searchListings(ctx, account.id, search, page),
           (listing) => dashboardListing(ctx, account, listing),
         )
+        return { ...page, catalog_version: current.version }
       },
     )
 
@@ -240,9 +256,12 @@ export const listingsApi =
       async (request, reply) => {
         const { body, member } = request
         const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
-        const ids = body.ids ?? (await idsFor(ctx, member.accountId, body))
+        const { current } = ctx.catalog
+        const ids = body.ids ?? (await idsFor(ctx, member.accountId, current, body))
         await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
         return sendOnce(ctx, reply, identity, async (tx) => {
+          // Here, because a repeated request has its first response in every catalog.
+          requireVersion(current, body)
           const { changed, failed } = await edit(tx, member.accountId, ids, body)
           const isLast = body.ids !== undefined || ids.length < MAX_EDITED
           return {
@@ -325,15 +344,31 @@ const auditedEdit = ({ ids, search, before, action, percent, status }: BulkEditB
   status,
 })
 
+/**
+ * Checks that a search by text finds the listings that it was shown with: another catalog can have other items of that
+ * name.
+ *
+ * @throws conflict
+ */
+function requireVersion(
+  { version }: Catalog,
+  { search, catalog_version: shown }: BulkEditBody,
+): void {
+  if (search?.q === undefined || shown === undefined || shown === version) return
+  throw conflict(
+    'The catalog has changed since these listings were selected, and the search may find others now. Select them again.',
+  )
+}
+
 /** @throws validation_error if the request names no listings */
 function idsFor(
-  ctx: Service,
+  ctx: Context,
   accountId: number,
+  catalog: Catalog,
   { search, before }: BulkEditBody,
 ): Promise<number[]> {
   if (!search) throw validationError({ ids: ['Send ids or search.'] })
-  const { current } = ctx.catalog
-  return nextIds(ctx, accountId, searchOf(current, search), before ?? null, MAX_EDITED)
+  return nextIds(ctx, accountId, searchOf(catalog, search), before ?? null, MAX_EDITED)
 }
 
 /** @returns the number of listings that were edited, and a message for each of the others */
