@@ -309,6 +309,45 @@ describe('CatalogReader.refresh', () => {
     expect(name()).toBe('New')
   })
 
+  it('the snapshot includes the items of listings after one refresh, which items that the database lacks cost once for each version of the catalog', async () => {
+    let refreshes = 0
+    const counted = await openCatalog({
+      begin: (...work) => {
+        refreshes++
+        return begin(...work)
+      },
+      signals: { on: () => () => {} },
+      marketplaceUrl: 'https://x.example',
+      log: {} as never,
+    })
+    const include = async (...ids: string[]) => {
+      await counted.include(ids.map((cardId) => ({ cardId, productSlug: null })))
+      return refreshes
+    }
+    const insert = (id: string) => db`
+      with
+        raised as (update catalog_version set version = version + 1 returning version),
+        changed as (
+          update sets set version = raised.version from raised where id = 'base1'
+        )
+      insert into cards (id, set_id, name, number) values (${id}, 'base1', 'New', ${id})
+    `
+    await insert('new-1')
+    expect(await include('new-1')).toBe(1)
+    expect(counted.current.cardsById.has('new-1')).toBe(true)
+    expect(await include('new-1')).toBe(1)
+    expect(await include('new-1', 'gone')).toBe(2)
+    expect(await include('gone')).toBe(2)
+    expect(await include('gone', 'gone too')).toBe(3)
+    await insert('new-2')
+    expect(await include('gone')).toBe(3)
+    expect(await include('gone', 'new-2')).toBe(4)
+    expect(counted.current.cardsById.has('new-2')).toBe(true)
+    expect(await include('gone', 'gone too')).toBe(5)
+    expect(await include('gone', 'gone too')).toBe(5)
+    counted.close()
+  })
+
   it('a catalog that lost its last import in a failover is read again as it is', async () => {
     await rename('Kept')
     await reader.refresh()

@@ -3,7 +3,7 @@ import type { Db } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import type { Log } from '../log.ts'
 import { timeSlices, type YieldToEventLoop } from '../time/time-slices.ts'
-import { assembleCatalog, type Catalog } from './catalog.ts'
+import { assembleCatalog, type Catalog, listedCard, listedProduct } from './catalog.ts'
 import {
   type CardRow,
   type ProductEntry,
@@ -20,9 +20,17 @@ export type CatalogReader = {
   readonly current: Catalog
   /** Resolves when the snapshot includes everything that was committed before the call. */
   refresh(): Promise<void>
+  /**
+   * Resolves when the snapshot has the items of these listings, which the caller has read in the database. Another process
+   * may have imported them a moment ago: then it is refreshed first.
+   */
+  include(listings: ListedItem[]): Promise<void>
   /** Follows no further import. A refresh that is running ends or fails by itself. */
   close(): void
 }
+
+/** The item of a listing. */
+type ListedItem = { cardId: string; productSlug: null } | { cardId: null; productSlug: string }
 
 /** Minimum time between background refreshes: a long import changes the catalog many times. */
 const REFRESH_INTERVAL_MS = 2_000
@@ -46,6 +54,8 @@ export async function openCatalog(options: {
   let queued: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let lastNoticed = 0
+  /** Items that a refresh to this version has not found: none of that version has them. */
+  let missing = { version: -1, items: new Set<string>() }
   let isClosed = false
 
   const run = async () => {
@@ -67,6 +77,19 @@ export async function openCatalog(options: {
         return refresh()
       })
     return queued
+  }
+
+  const include = async (listings: ListedItem[]) => {
+    const lacking = listings.filter((item) => !hasItem(current, item)).map(nameOf)
+    if (lacking.length === 0) return
+    if (missing.version === current.version && lacking.every((item) => missing.items.has(item))) {
+      return
+    }
+    await refresh()
+    if (missing.version !== current.version) {
+      missing = { version: current.version, items: new Set() }
+    }
+    for (const item of listings) if (!hasItem(current, item)) missing.items.add(nameOf(item))
   }
 
   const refreshSoon = (wait: number) => {
@@ -91,6 +114,7 @@ export async function openCatalog(options: {
       return current
     },
     refresh,
+    include,
     close() {
       isClosed = true
       unsubscribe()
@@ -98,6 +122,12 @@ export async function openCatalog(options: {
     },
   }
 }
+
+const hasItem = (catalog: Catalog, { cardId, productSlug }: ListedItem): boolean =>
+  (cardId === null ? listedProduct(catalog, productSlug) : listedCard(catalog, cardId)) !==
+  undefined
+
+const nameOf = ({ cardId, productSlug }: ListedItem) => `${cardId} ${productSlug}`
 
 /** Older than every version. */
 const NOTHING = { version: -1, series: [], sets: [], looseProducts: [] }

@@ -32,6 +32,7 @@ export async function* listingsCsv(
   for (;;) {
     const ids: number[] = await nextIds(ctx, accountId, search, before, BATCH)
     const listings = await withOwnFacts(ctx, await readListings(ctx, accountId, ids))
+    await ctx.catalog.include(listings)
     if (listings.length > 0) yield listings.map((listing) => line(ctx, listing)).join('')
     if (ids.length < BATCH) return
     before = ids.at(-1)!

@@ -19,6 +19,7 @@ import { once, sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { createItems } from '../listings/create-items.ts'
+import { withItems } from '../listings/with-items.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Id, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
@@ -126,7 +127,7 @@ export const listingsApi =
         const page = await paginated(
           `${ctx.config.publicUrl}/dashboard/api/listings`,
           query as Query,
-          (page) => searchListings(ctx, account.id, search, page),
+          (page) => withItems(ctx, searchListings(ctx, account.id, search, page)),
           (listing) => dashboardListing(ctx, account, listing),
         )
         return { ...page, catalog_version: current.version }
@@ -142,8 +143,7 @@ export const listingsApi =
         },
       },
       async ({ member: { accountId }, params: { id } }) => {
-        const listing = await findOwnListing(ctx, accountId, id)
-        return { data: dashboardListing(ctx, await getAccount(ctx, accountId), listing) }
+        return { data: await oneListing(ctx, accountId, id) }
       },
     )
 
@@ -238,8 +238,7 @@ export const listingsApi =
           await changeOneListing(tx, accountId, { ...change, changes })
           return { status: 200, body: null }
         })
-        const account = await getAccount(ctx, accountId)
-        return { data: dashboardListing(ctx, account, await findOwnListing(ctx, accountId, id)) }
+        return { data: await oneListing(ctx, accountId, id) }
       },
     )
 
@@ -284,7 +283,7 @@ export const listingsApi =
     done()
   }
 
-/** A listing of this account. Its item is null while the catalog in memory does not have it. */
+/** A listing of this account. Its item is null if the catalog in memory does not have it (`CatalogReader.include`). */
 export function dashboardListing(
   { catalog: { current }, config }: Service,
   account: Account,
@@ -294,6 +293,13 @@ export function dashboardListing(
     ...ownListingJson(listing, account, current, config),
     item: itemOf(current, listing),
   }
+}
+
+/** @throws not_found unless the listing is the account's */
+async function oneListing(ctx: Service, accountId: number, id: number): Promise<ListingRecord> {
+  const listing = await findOwnListing(ctx, accountId, id)
+  await ctx.catalog.include([listing])
+  return dashboardListing(ctx, await getAccount(ctx, accountId), listing)
 }
 
 /** The first cards and products of the catalog that a text finds, and the number of all. */

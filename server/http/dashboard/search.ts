@@ -46,6 +46,7 @@ export const searchApi =
         ])
         const wanted = new Set(number === undefined ? ids : [number, ...ids])
         const found = await findOwnListings(ctx, accountId, [...wanted])
+        await ctx.catalog.include(found)
         const listings = found
           .slice(0, MAX_FOUND)
           .map((listing) => dashboardListing(ctx, account, listing))

@@ -14,6 +14,7 @@ import type { Service } from '../../service.ts'
 import { IgnoredFields, knownFields } from '../known-fields.ts'
 import { readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
+import { withItems } from '../listings/with-items.ts'
 import { Data, Nullable, OneOf, Text } from '../schema.ts'
 import { BulkCreate, isAccepted, MAX_ITEMS, NO_SHIPPING } from '../shapes/bulk-create.ts'
 import { itemOf } from '../shapes/catalog-item.ts'
@@ -51,12 +52,12 @@ const listTool = tool({
   output: PageOf(Type.Omit(Type.Object(listingFields), ['seller'])),
   effect: READS,
   async run(ctx, { page, per_page, ...given }, { account }: SellerCall) {
-    const catalog = ctx.catalog.current
-    const filters = readListingFilters(catalog, given)
+    const filters = readListingFilters(ctx.catalog.current, given)
     const wanted = pageOf({ page, per_page })
-    const { rows, total } = await listListings(ctx, account.id, filters, wanted)
+    const found = listListings(ctx, account.id, filters, wanted)
+    const { rows, total } = await withItems(ctx, found)
     const listings = rows.map((listing) => {
-      const { seller, ...shown } = listingJson(listing, account, catalog, ctx.config)
+      const { seller, ...shown } = listingJson(listing, account, ctx.catalog.current, ctx.config)
       return shown
     })
     return pageResult(listings, total, wanted)
@@ -286,6 +287,7 @@ const changeTool = tool({
       await changeOneListing(tx, account.id, change)
       return findListing(tx, account.id, id)
     })
+    await ctx.catalog.include([listing])
     return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
   },
 })

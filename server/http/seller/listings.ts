@@ -10,6 +10,7 @@ import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson, sendStored } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
+import { withItems } from '../listings/with-items.ts'
 import { pageExample, pageParameters, paginatedText } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
@@ -30,13 +31,12 @@ export const listingRoutes =
       scope: 'listings:read',
       querystring: Type.Object({ ...listingFilters, ...pageParameters }),
       async respond({ account }, query) {
-        const catalog = ctx.catalog.current
-        const filters = readListingFilters(catalog, query)
+        const filters = readListingFilters(ctx.catalog.current, query)
         return paginatedText(
           `${ctx.config.publicUrl}/v1/listings`,
           query,
-          (page) => listListings(ctx, account.id, filters, page),
-          (listing) => write(listing, account, catalog),
+          (page) => withItems(ctx, listListings(ctx, account.id, filters, page)),
+          (listing) => write(listing, account, ctx.catalog.current),
         )
       },
     }
@@ -117,6 +117,7 @@ export const listingRoutes =
           status,
           description,
         })
+        await ctx.catalog.include([listing])
         return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
       },
     )

@@ -89,7 +89,7 @@ export function listableText(listing: Listing, catalog: Catalog): string {
   return entry.listable
 }
 
-/** The card or product on sale; null while the catalog in memory does not have it. */
+/** The card or product on sale; null if the catalog in memory does not have it (`CatalogReader.include`). */
 function listableJson({ cardId, productSlug }: Listing, catalog: Catalog) {
   if (cardId !== null) {
     const card = listedCard(catalog, cardId)

@@ -146,14 +146,15 @@ async function changesJson(
 ) {
   const idsOf = (kind: ChangeKind) =>
     changes.filter((change) => change.kind === kind).map(({ recordId }) => recordId)
-  const catalog = ctx.catalog.current
   const listings = await findOwnListings(ctx, account.id, idsOf('listing'))
+  // The client gets each change once, so a listing without its item would stay so.
+  await ctx.catalog.include(listings)
   const orders = await findOrders(ctx, account.id, idsOf('order'))
   const records = {
     listing: new Map(
       listings.map((listing) => [
         listing.id,
-        ownListingJson(listing, account, catalog, ctx.config),
+        ownListingJson(listing, account, ctx.catalog.current, ctx.config),
       ]),
     ),
     order: new Map(orders.map((order) => [order.id, ownOrderJson(order)])),

@@ -11,6 +11,7 @@ import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendStored } from '../json.ts'
 import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
+import { withItems } from '../listings/with-items.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
 import { Data, Paginated, PathId, Text } from '../schema.ts'
@@ -59,14 +60,13 @@ export const ownListingRoutes =
         },
       },
       async ({ caller: { account }, query }) => {
-        const catalog = ctx.catalog.current
         const { reference } = query
-        const filters = { ...readListingFilters(catalog, query), reference }
+        const filters = { ...readListingFilters(ctx.catalog.current, query), reference }
         return paginated(
           `${ctx.config.publicUrl}/tools/v1/listings`,
           query as Query,
-          (page) => listOwnListings(ctx, account.id, filters, page),
-          (listing) => ownListingJson(listing, account, catalog, ctx.config),
+          (page) => withItems(ctx, listOwnListings(ctx, account.id, filters, page)),
+          (listing) => ownListingJson(listing, account, ctx.catalog.current, ctx.config),
         )
       },
     )
@@ -86,6 +86,7 @@ export const ownListingRoutes =
       },
       async ({ caller: { account }, params }) => {
         const listing = await findOwnListing(ctx, account.id, params.listing)
+        await ctx.catalog.include([listing])
         return { data: ownListingJson(listing, account, ctx.catalog.current, ctx.config) }
       },
     )
