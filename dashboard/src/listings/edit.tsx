@@ -5,6 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -125,6 +126,18 @@ function ListingForm({
         </>
       )}
     >
+      {listing.item_hidden && (
+        <div className="notice warn">
+          <Icon name="warning" />
+          <div>
+            <strong>
+              The marketplace has hidden this {listing.item?.product ? 'product' : 'card'}:
+            </strong>{' '}
+            buyers find it neither in the catalog nor in searches. Ask the marketplace for the
+            reason.
+          </div>
+        </div>
+      )}
       <MoneyField label="Price" name="price" defaultValue={shown.price} isRequired />
       <CountField
         label="Stock"

@@ -91,6 +91,7 @@ export function ListingsList() {
               {[listing.item?.details, ...traitsOf(listing)].filter(Boolean).join(' · ')}
             </span>
             {listing.reference !== null && <span className="code">{listing.reference}</span>}
+            {listing.item_hidden && <Badge tone="warn">Hidden by the marketplace</Badge>}
             {listing.photos_failed > 0 && (
               <Badge tone="warn">{plural(listing.photos_failed, 'photo')} failed</Badge>
             )}

@@ -10,6 +10,7 @@ import {
   startBrowserApp,
   tabTo,
 } from '../../test/browser.ts'
+import { importRecords } from '../../test/catalog-fixture.ts'
 import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
 import { buy, cancel, openShop } from '../../test/fixtures/orders.ts'
 import { expireKeys, newShop, readAgain } from '../../test/listings-page.ts'
@@ -395,6 +396,23 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
     await page.getByText('was saved.').waitFor()
     await page.getByRole('textbox', { name: 'Description' }).fill('From my binder')
     expect(await reference.inputValue()).toBe('SHELF 2')
+  })
+
+  it('the table and the form of a listing say that the marketplace has hidden its card, so that buyers do not find it', async () => {
+    const { seller, member } = await newShop(app)
+    await importRecords(app.operator, [
+      { type: 'card', id: 'sv3-701', set_id: 'sv3', number: '701', name: 'Absol' },
+    ])
+    await list(seller, cardItem({ card: 'sv3-701' }), cardItem())
+    const payload = { cards: { 'sv3-701': false } }
+    await app.operator.put('/operator/v1/catalog/visibility', { payload })
+    const page = await app.open('/dashboard/listings', { member })
+    const badge = 'Hidden by the marketplace'
+    await page.getByRole('row', { name: /Absol/ }).getByText(badge).waitFor()
+    expect(await page.getByText(badge).count()).toBe(1)
+    await page.getByRole('button', { name: /^Edit Absol/ }).click()
+    await page.getByRole('dialog').getByText('The marketplace has hidden this card').waitFor()
+    await expectAccessible(page)
   })
 
   it('another attempt to delete a listing gets the response that was lost, and not one that was shown', async () => {

@@ -117,6 +117,38 @@ describe('GET /dashboard/api/listings', () => {
     expect((await seller.get('/v1/listings')).body.data[0].price).toBe(66.67)
   })
 
+  it('a listing says whether the marketplace hides its card or product, itself or with its set', async () => {
+    const { seller, member } = await openShop()
+    const names = { name: 'Seen', series: 'Seen', language: 'EN', region: 'int' }
+    await importRecords(app.operator, [
+      { type: 'set', id: 'seen', ...names },
+      { type: 'card', id: 'seen-1', set_id: 'seen', number: '1', name: 'Seen' },
+      { type: 'card', id: 'seen-2', set_id: 'seen', number: '2', name: 'Seen' },
+      { type: 'product', slug: 'seen-tin', category: 'tin', name: 'Seen' },
+    ])
+    const ids = await list(
+      seller,
+      cardItem({ card: 'seen-1' }),
+      cardItem({ card: 'seen-2' }),
+      productItem({ product: 'seen-tin' }),
+    )
+    const hide = (records: object) =>
+      app.operator.put('/operator/v1/catalog/visibility', { payload: records })
+    const marks = async () => {
+      const { data } = (await member.get(LISTINGS)).body
+      return data.toReversed().map(({ item_hidden }: { item_hidden: boolean }) => item_hidden)
+    }
+    expect(await marks()).toEqual([false, false, false])
+    await hide({ cards: { 'seen-1': false }, products: { 'seen-tin': false } })
+    expect(await marks()).toEqual([true, false, true])
+    await hide({ sets: { seen: false }, products: { 'seen-tin': true } })
+    expect(await marks()).toEqual([true, true, false])
+    const { body } = await member.get(`${LISTINGS}/${ids[1]}`)
+    expect(body.data).toMatchObject({ item_hidden: true, item: { name: 'Seen' } })
+    await hide({ sets: { seen: true } })
+    expect(await marks()).toEqual([true, false, false])
+  })
+
   it('the search finds the only listing of a card that a thousand others are named like', async () => {
     const { seller, member } = await openShop()
     const cards = Array.from({ length: 1_100 }, (_, i) => ({

@@ -50,6 +50,8 @@ export const DashboardListing = Type.Object({
   item: Type.Unsafe<Static<typeof CatalogItem> | null>({
     anyOf: [CatalogItem, { type: 'null' }],
   }),
+  /** The marketplace hides the card or product, so that buyers find it nowhere. */
+  item_hidden: Type.Boolean(),
 })
 
 const searchFields = {
@@ -289,9 +291,12 @@ export function dashboardListing(
   account: Account,
   listing: OwnListing,
 ): ListingRecord {
+  const { cardId, productSlug } = listing
+  const { cardsById, productsBySlug } = current.hidden
   return {
     ...ownListingJson(listing, account, current, config),
     item: itemOf(current, listing),
+    item_hidden: cardId === null ? productsBySlug.has(productSlug) : cardsById.has(cardId),
   }
 }
 
