@@ -38,7 +38,13 @@ export function payoutSentEmail(
   }
 }
 
-/** @param leftCents what is left to send: refunds since the transfer may have reduced it */
+/** The setup to whose bank account a payout goes; without one, the sandbox uses a test account. */
+type Destination = { state: string; country: string | null; ibanLast4: string | null }
+
+/**
+ * @param leftCents what is left to send: refunds since the transfer may have reduced it
+ * @param goesTo the setup, if a run will send that without a further change of the setup
+ */
 export function payoutFailedEmail(
   ctx: Pick<Context, 'config'>,
   {
@@ -47,12 +53,20 @@ export function payoutFailedEmail(
     reference,
     amountCents,
   }: Recipient & { reference: string; amountCents: number },
-  { reason, leftCents }: { reason: string; leftCents: number },
+  {
+    reason,
+    leftCents,
+    goesTo,
+  }: {
+    reason: string
+    leftCents: number
+    goesTo: Destination | undefined
+  },
 ): NewMail {
   const isReduced = leftCents < amountCents
   const left = leftCents === 0 ? 'nothing' : euros(leftCents)
+  const again = `We will send ${isReduced ? 'the rest' : 'the payout again'}`
   const check = 'Please check the bank account that you have entered'
-  const again = `We will send ${isReduced ? 'the rest' : 'the payout again'} once you have changed it`
   return {
     to: email,
     subject: `Payout failed: ${euros(amountCents)}`,
@@ -60,9 +74,18 @@ export function payoutFailedEmail(
       `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
       `Reason: ${reason}`,
       isReduced && `After the refunds since the transfer, ${left} is left to send.`,
-      `${leftCents === 0 ? check : `${check}. ${again}`}: ${payoutsPage(ctx)}`,
+      ...(goesTo === undefined
+        ? [
+            `${leftCents === 0 ? check : `${check}. ${again} once you have changed it`}: ${payoutsPage(ctx)}`,
+          ]
+        : [`${again} to ${accountOf(goesTo)}.`, `Your payouts: ${payoutsPage(ctx)}`]),
     ]),
   }
+}
+
+function accountOf({ state, country, ibanLast4 }: Destination): string {
+  const shown = ibanLast4 === null ? '' : `, ${country} •••• ${ibanLast4}`
+  return `your current bank account${shown}${state === 'verified' ? '' : ', once it is verified'}`
 }
 
 export const confirmSetupEmail = (

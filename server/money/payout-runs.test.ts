@@ -4,6 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
+import { mailsTo } from '../test/fixtures/members.ts'
 import { act, buy, insertSlices, LABEL, openShop, ship } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { rowsRead } from '../test/rows-read.ts'
@@ -601,6 +602,88 @@ describe('a payout run', () => {
       expect(payout.amount).toBeCloseTo(sum, 6)
     }
   })
+
+  it('a payout that the bank returns after the seller has changed the bank account is due again, under the rules and the hold of a change after the failure, and the e-mail asks for no change', async () => {
+    const seller = await openShop(app)
+    await enterBankAccount(seller)
+    await received(seller)
+    const first = await run()
+    const [{ id, reference }] = await payoutsOf(seller)
+    await enterBankAccount(seller, { iban: 'DE89370400440532013000' })
+    const failed = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+      payload: { reason: 'AC04 closed account', reference },
+    })
+    expect(failed.body.data).toMatchObject({
+      state: 'held',
+      reason: 'The bank account was changed less than 48 hours ago.',
+      amount: 9.5 + 6.95,
+      sent_at: null,
+    })
+    expect(failed.body.data.reference).not.toBe(reference)
+    const { email } = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body
+      .data
+    const [mail] = await mailsTo(app, email)
+    const { subject, text } = mail!
+    expect(subject).toBe('Payout failed: 16.45 EUR')
+    expect(text).toContain(
+      'We will send the payout again to your current bank account, DE •••• 3000.',
+    )
+    expect(text).not.toMatch(/check|changed/)
+    const report = { reason: 'AC04 closed account', reference }
+    const repeated = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+      payload: report,
+    })
+    expect(repeated.status).toBe(409)
+    expect((await run()).count).toBe(0)
+    const later = new Date(app.ctx.now().getTime() + 49 * 60 * 60 * 1000)
+    await whileReplaced(app.ctx, { now: () => later }, async () => {
+      const second = await run()
+      expect(second.count).toBe(1)
+      expect((await fileOf(second)).text).toContain('<IBAN>DE89370400440532013000</IBAN>')
+      expect((await fileOf(first)).text).toContain('<IBAN>NL02ABNA0123456789</IBAN>')
+    })
+    expect((await balances())[`seller:${seller.accountId}`]).toBe(0)
+  })
+
+  it('a returned payout stays failed if the same bank account was entered again before, and is due again if its holder has changed', async () => {
+    const seller = await openShop(app)
+    await enterBankAccount(seller)
+    const states: string[] = []
+    for (const holder of ['Kanto Cards', 'Kanto Cards GmbH']) {
+      await received(seller)
+      await run()
+      const [{ id }] = await payoutsOf(seller)
+      await enterBankAccount(seller, { holder })
+      const { body } = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+        payload: { reason: 'Closed' },
+      })
+      states.push(body.data.state)
+    }
+    expect(states).toEqual(['failed', 'due'])
+    expect((await run()).count).toBe(2)
+  })
+
+  it('a returned payout whose new bank account is not verified yet is held until then, which the e-mail says', async () => {
+    const seller = await openShop(app)
+    await enterBankAccount(seller)
+    await received(seller)
+    await run()
+    const [{ id }] = await payoutsOf(seller)
+    await enterBankAccount(seller, { holder: 'Kanto Cards GmbH' })
+    const setup = `/operator/v1/accounts/${seller.accountId}/payout-setup`
+    await app.operator.post(`${setup}/reject`, { payload: { reason: 'Another holder' } })
+    const failed = await app.operator.post(`/operator/v1/payouts/${id}/failed`, {
+      payload: { reason: 'Closed' },
+    })
+    expect(failed.body.data).toMatchObject({
+      state: 'held',
+      reason: 'The payout setup is not verified.',
+    })
+    const { body } = await app.operator.get('/operator/v1/sandbox/mail')
+    expect(body.data[0].text).toContain(
+      'to your current bank account, NL •••• 6789, once it is verified.',
+    )
+  })
 })
 
 it('once a day of the test clock, the sandbox pays the payouts that were due before the day began, and leaves later ones to the operator’s runs', async () => {
@@ -649,7 +732,10 @@ async function insertDue({ accountId }: Seller, count: number): Promise<void> {
 }
 
 /** Enters a bank account as the seller does. */
-async function enterBankAccount(seller: Seller) {
-  const wanted = { holder: 'Kanto Cards', iban: 'NL02 ABNA 0123 4567 89', password: undefined }
+async function enterBankAccount(
+  seller: Seller,
+  { holder = 'Kanto Cards', iban = 'NL02 ABNA 0123 4567 89' } = {},
+) {
+  const wanted = { holder, iban, password: undefined }
   return submitSetup(app.ctx, seller.accountId, wanted, async () => {})
 }

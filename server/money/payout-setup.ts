@@ -5,7 +5,7 @@ import { randomText } from '../crypto/random-text.ts'
 import { sealText, unsealText } from '../crypto/sealed.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { type ApiError, conflict, validationError } from '../errors.ts'
 import { sendMail, sendMails } from '../mail/outbox.ts'
 import { formerEmails } from '../members/audit.ts'
@@ -249,6 +249,8 @@ const plainIban = ({ config }: Context, accountId: number, sealed: Buffer): stri
 async function applyChange(tx: Context, accountId: number): Promise<void> {
   const { db, config } = tx
   const now = tx.now()
+  // A payout that fails meanwhile waits for this change, or this change for the failure.
+  await db`select from accounts where id = ${accountId} for no key update`
   if (config.sandbox) await setVerified(tx, accountId, true)
   const [change] = await db<{ iban: Buffer }[]>`
     select iban from payout_setup_changes where account_id = ${accountId}
@@ -279,7 +281,7 @@ async function applyChange(tx: Context, accountId: number): Promise<void> {
       end
   `
   await db`delete from payout_setup_changes where account_id = ${accountId}`
-  await repeatFailedPayouts(tx, accountId)
+  await repeatFailedPayouts(tx, db`account_id = ${accountId}`)
 }
 
 /**
@@ -316,7 +318,7 @@ async function verify(tx: Context, accountId: number): Promise<void> {
   const { count } = await tx.db`
     update payout_setups set rejected_because = null where account_id = ${accountId}
   `
-  await repeatFailedPayouts(tx, accountId)
+  await repeatFailedPayouts(tx, tx.db`account_id = ${accountId}`)
   if (count > 0 && !before!.isVerified) {
     await sendMail(tx, setupVerifiedEmail(tx, await sellerOf(tx, accountId)))
   }
@@ -381,8 +383,31 @@ async function setVerified(tx: Context, accountId: number, isVerified: boolean):
   await tx.signal('keys', accountId)
 }
 
+/**
+ * Makes a payout that has failed due again if the seller has changed the bank account since the transfer: the IBAN, or its
+ * holder. The caller holds a lock of the account.
+ *
+ * @param reference of the transfer
+ */
+export async function repeatIfAccountChanged(
+  tx: Context,
+  { id, accountId }: { id: number; accountId: number },
+  reference: string,
+): Promise<void> {
+  const [former] = await tx.db<{ iban: Buffer; current: Buffer; isSameHolder: boolean }[]>`
+    select t.iban, s.iban as current, t.holder = s.holder as "isSameHolder"
+    from payout_transfers t
+    join payout_setups s on s.account_id = t.account_id
+    where t.reference = ${reference}
+  `
+  if (!former) return
+  const plain = (sealed: Buffer) => plainIban(tx, accountId, sealed)
+  if (former.isSameHolder && plain(former.iban) === plain(former.current)) return
+  await repeatFailedPayouts(tx, tx.db`id = ${id}`)
+}
+
 /** Makes failed payouts due again, under new references, because banks refuse to execute a reference twice. */
-async function repeatFailedPayouts({ db }: Context, accountId: number): Promise<void> {
+async function repeatFailedPayouts({ db }: Context, selected: Fragment): Promise<void> {
   await db`
     update payouts
     set
@@ -391,7 +416,7 @@ async function repeatFailedPayouts({ db }: Context, accountId: number): Promise<
       reference = default,
       posting_id = null,
       sent_at = null
-    where account_id = ${accountId} and state = 'failed' and amount_cents > 0
+    where ${selected} and state = 'failed' and amount_cents > 0
   `
 }
 

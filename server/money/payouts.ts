@@ -8,6 +8,7 @@ import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
 import { postedAt } from './ledger.ts'
 import { PAYOUT_STATES, type Payout, type PayoutLine, type PayoutState } from './payout.ts'
+import { getSetup, repeatIfAccountChanged } from './payout-setup.ts'
 
 /** The reason of a payout that was refunded between a failed transfer and the next one. */
 const USED_UP =
@@ -438,7 +439,7 @@ export const markPaid = (
 
 /**
  * Records that the bank has returned a payout. The seller is owed the amount again, and the payout becomes due when the
- * seller has changed the payout setup.
+ * seller changes the bank account, or at once if that has happened since the transfer.
  *
  * @param reference of the transfer that was returned: a report that is repeated late can't fail the next transfer
  * @throws not_found, conflict unless the payout is sent or paid, or if its reference has changed
@@ -470,13 +471,20 @@ export const markFailed = (
       update payouts set state = 'failed', paid_at = null, reason = ${reason} where id = ${id}
     `
     await settleSlices(tx, [payout.sliceId])
+    await repeatIfAccountChanged(tx, payout, payout.reference)
     // If several payouts of the slice are not sent, the first has the whole amount.
-    const [left] = await tx.db<{ cents: number }[]>`
-      select sum(amount_cents)::bigint as cents
+    const [left] = await tx.db<{ cents: number; isDue: boolean }[]>`
+      select
+        sum(amount_cents)::bigint as cents,
+        bool_or(state = 'due' and amount_cents > 0) as "isDue"
       from payouts
       where slice_id = ${payout.sliceId} and state in ('due', 'failed')
     `
-    const mail = payoutFailedEmail(tx, payout, { reason, leftCents: left!.cents })
+    const mail = payoutFailedEmail(tx, payout, {
+      reason,
+      leftCents: left!.cents,
+      goesTo: left!.isDue ? await getSetup(tx, payout.accountId) : undefined,
+    })
     await sendMail(tx, mail, { sliceId: payout.sliceId })
     return (await readPayouts(tx, [id]))[0]!
   })
@@ -515,8 +523,9 @@ type LockedPayout = {
 }
 
 /**
- * Locks the slice of a payout, then the payout. A change of the account waits for its failed payouts, and the posting of a
- * payment locks the account: that comes first.
+ * Locks the slice of a payout, its account, and then the payout. A change of the account waits for its failed payouts, and
+ * the posting of a payment locks the account: that comes first. The lock of the account also keeps a change of the bank
+ * account from missing a payout that is failing.
  *
  * @throws not_found
  */
@@ -527,7 +536,7 @@ async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
     join accounts a on a.id = s.account_id
     where s.id = (select slice_id from payouts where id = ${id})
     for no key update of s
-    for key share of a
+    for share of a
   `
   const [payout] = await db<LockedPayout[]>`
     select

@@ -163,7 +163,7 @@ export const payoutRoutes =
           operationId: 'markPayoutFailed',
           summary: 'Record that the bank returned a payout',
           description:
-            'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller changes the payout setup, or you verify it again.',
+            'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller changes the payout setup, or you verify it again. If the seller has changed the bank account since the transfer, it is due at once, or held.',
           tags: ['Money'],
           params,
           body: Type.Object(

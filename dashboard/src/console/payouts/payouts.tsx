@@ -98,8 +98,8 @@ function ActionDialog({ operation, payout, onClose }: Asked & { onClose: () => v
         onClose={onClose}
       >
         The bank has returned {formatMoney(amount)}, with the reference {reference}. The seller gets
-        an e-mail with the reason, and the payout is due again when the seller has changed the bank
-        account.
+        an e-mail with the reason, and the payout is due again when the seller changes the bank
+        account, or at once if that has happened since the transfer.
       </ReasonDialog>
     )
   }
