@@ -301,6 +301,7 @@ create table fee_invoices (
   number integer not null,
   account_id bigint not null,
   commission_cents bigint not null,
+  recipient text,
   constraint fee_invoices_pkey PRIMARY KEY (month, number),
   constraint fee_invoices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint fee_invoices_commission_cents_check CHECK (commission_cents <> 0),
@@ -335,6 +336,7 @@ CREATE INDEX import_records_batch ON public.import_records USING btree (batch, "
 create table invoice_months (
   month date not null,
   issued_at timestamp with time zone not null,
+  issuer text,
   constraint invoice_months_pkey PRIMARY KEY (month)
 );
 

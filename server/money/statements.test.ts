@@ -226,6 +226,30 @@ it('outside the sandbox a statement doesn’t wait until the job has issued the 
   })
 })
 
+it('a fee invoice keeps the names of issuer and recipient, and one from before they were kept has those of today', async () => {
+  const seller = await openShop(app)
+  const member = await app.member(seller.accountId)
+  const [listing] = await list(seller, cardItem({ price: 20 }))
+  await at('2127-06-20T00:00:00Z', () => buy(app, [[listing!, 1]]))
+  const names = async (payoutName: string) => {
+    const config = { ...app.ctx.config, payoutName }
+    const { body } = await whileReplaced(app.ctx, { config }, () =>
+      at('2127-07-02T00:00:00Z', () => member.get('/dashboard/api/payouts/statements/2127-06')),
+    )
+    expect(body.data.invoice).toMatchObject({ commission: 1 })
+    return [body.data.issuer, body.data.recipient]
+  }
+  const account = `/operator/v1/accounts/${seller.accountId}`
+  const { shop_name: former } = (await app.operator.get(account)).body.data
+  expect(await names('Kanto & Co')).toEqual(['Kanto & Co', former])
+  await app.operator.patch(account, { payload: { shop_name: 'Johto Cards' } })
+  expect(await names('Johto Markets GmbH')).toEqual(['Kanto & Co', former])
+
+  await app.ctx.db`update invoice_months set issuer = null`
+  await app.ctx.db`update fee_invoices set recipient = null`
+  expect(await names('Johto Markets GmbH')).toEqual(['Johto Markets GmbH', 'Johto Cards'])
+})
+
 it('entries after the invoices of their month were issued by a clock that ran ahead are in the next month', async () => {
   const seller = await openShop(app)
   const [listing] = await list(seller, cardItem({ price: 20, quantity: 3 }))
@@ -429,7 +453,8 @@ it('a large statement is sent in batches of 500 slices, whose sums are its total
     slice_count: 1_200,
     orders: Array.from({ length: 500 }, () => ({ order_id: expect.any(Number), rows: 1 })),
     has_deductions: false,
-    issuer: 'Cardstall sandbox',
+    issuer: null,
+    recipient: null,
     issued_at: null,
   })
 

@@ -17,7 +17,16 @@ export type Statement = {
   hasDeductions: boolean
   closingCents: number
   /** null until it is issued, within half an hour after the end of the month, and if no commission was due. */
-  invoice: { number: string; commissionCents: number; issuedAt: Date } | null
+  invoice: (Invoice & { number: string }) | null
+}
+
+type Invoice = {
+  commissionCents: number
+  issuedAt: Date
+  /** `PAYOUT_NAME` at the time of issue. If that is unknown, today's; null if it isn't set either. */
+  issuer: string | null
+  /** The name of the shop at the time of issue. If that is unknown, today's. */
+  recipient: string
 }
 
 /** The amounts of one slice or of all slices. */
@@ -84,10 +93,16 @@ export async function readStatement(
       from postings p
       where ${isOfMonth}
     `
-    const [invoice] = await db<{ number: number; commissionCents: number; issuedAt: Date }[]>`
-      select number, commission_cents as "commissionCents", issued_at as "issuedAt"
+    const [invoice] = await db<(Invoice & { number: number })[]>`
+      select
+        number,
+        commission_cents as "commissionCents",
+        issued_at as "issuedAt",
+        coalesce(issuer, ${ctx.config.payoutName ?? null}) as issuer,
+        coalesce(recipient, shop_name) as recipient
       from fee_invoices
       join invoice_months using (month)
+      join accounts on accounts.id = account_id
       where account_id = ${accountId} and month = ${dayOf(from)}
     `
     if (lines) {
@@ -269,22 +284,23 @@ async function nextToIssue(db: Db, from: Date, last: Date): Promise<Date> {
 }
 
 const issueMonth = (ctx: Context, from: Date, sums: Map<number, MonthSums>) =>
-  inTransaction(ctx, async ({ db, now }) => {
+  inTransaction(ctx, async ({ db, now, config }) => {
     const [begun] = await db`
-      insert into invoice_months (month, issued_at)
-      values (${dayOf(from)}, ${now()})
+      insert into invoice_months (month, issued_at, issuer)
+      values (${dayOf(from)}, ${now()}, ${config.payoutName ?? null})
       on conflict (month) do nothing
       returning 1
     `
     if (!begun) return
     const accountIds = [...sums.keys()]
     await db`
-      insert into fee_invoices (month, number, account_id, commission_cents)
-      select ${dayOf(from)}, row_number() over (order by account_id), account_id, cents
+      insert into fee_invoices (month, number, account_id, commission_cents, recipient)
+      select ${dayOf(from)}, row_number() over (order by account_id), account_id, cents, shop_name
       from unnest(
         ${accountIds}::bigint[],
         ${[...sums.values()].map(({ commissionCents }) => commissionCents)}::bigint[]
       ) as charged (account_id, cents)
+      join accounts on accounts.id = account_id
       where cents <> 0
     `
     await db`

@@ -39,11 +39,11 @@ export function StatementTab() {
 }
 
 function Statement({ statement, shop }: { statement: StatementRecord; shop: string }) {
-  const { month, slices, slice_count, orders, totals, has_deductions } = statement
+  const { month, slices, slice_count, orders, totals, has_deductions, recipient } = statement
   return (
     <Section
       title={`Statement of ${nameOf(month)}`}
-      help={`${shop} · ${invoiceOf(statement)}`}
+      help={`${recipient ?? shop} · ${invoiceOf(statement)}`}
       actions={
         <>
           <Button icon="print" onPress={() => window.print()}>
@@ -114,7 +114,7 @@ const OrderLink = ({ order_id: order, rows }: StatementRecord['orders'][number])
   </>
 )
 
-function Invoice({ invoice, issuer, issued_at }: StatementRecord) {
+function Invoice({ invoice, issuer, recipient, issued_at }: StatementRecord) {
   if (!invoice) return null
   const isCredit = invoice.commission < 0
   return (
@@ -122,6 +122,7 @@ function Invoice({ invoice, issuer, issued_at }: StatementRecord) {
       facts={[
         { label: isCredit ? 'Credit note' : 'Fee invoice', value: invoice.number },
         ...(issuer === null ? [] : [{ label: 'Issued by', value: issuer }]),
+        { label: 'Issued to', value: recipient },
         { label: 'Date of issue', value: formatDate(issued_at!) },
         {
           label: isCredit ? 'Amount credited' : 'Invoice amount',

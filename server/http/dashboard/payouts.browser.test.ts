@@ -339,7 +339,7 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await page.getByText('the fee invoice is issued after the end of the month').waitFor()
   })
 
-  it('a fee invoice is shown with its issuer, its date in UTC and its amount, and one with a negative amount is called a credit note', async () => {
+  it('a fee invoice is shown with its issuer, its recipient, its date in UTC and its amount, and one with a negative amount is called a credit note', async () => {
     const member = await app.member()
     await member.patch('/dashboard/api/settings/shop', {
       payload: { time_zone: 'America/New_York' },
@@ -350,8 +350,8 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
         insert into invoice_months (month, issued_at) values (${month}, '2025-03-01T00:06:00Z')
       `
       await app.ctx.db`
-        insert into fee_invoices (month, number, account_id, commission_cents)
-        values (${month}, 1, ${member.accountId}, ${cents})
+        insert into fee_invoices (month, number, account_id, commission_cents, recipient)
+        values (${month}, 1, ${member.accountId}, ${cents}, 'Kanto Cards')
       `
     }
     const page = await app.open('/dashboard/payouts/statements?month=2025-01', { member })
@@ -359,8 +359,9 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     const facts = statement.locator('dl')
     await facts.waitFor()
     expect(await facts.innerText()).toMatch(
-      /^Fee invoice\s+2025-01-00001\s+Issued by\s+Cardstall sandbox\s+Date of issue\s+1 Mar 2025\s+Invoice amount\s+€12.34$/,
+      /^Fee invoice\s+2025-01-00001\s+Issued by\s+Cardstall sandbox\s+Issued to\s+Kanto Cards\s+Date of issue\s+1 Mar 2025\s+Invoice amount\s+€12.34$/,
     )
+    await statement.getByText('Kanto Cards · fee invoice 2025-01-00001', { exact: true }).waitFor()
     await page.goto(`${app.address}/dashboard/payouts/statements?month=2025-02`)
     await statement.getByText(/· credit note 2025-02-00001$/).waitFor()
     expect(await facts.innerText()).toMatch(

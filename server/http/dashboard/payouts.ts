@@ -55,7 +55,12 @@ const ShownStatement = Type.Intersect([
     has_deductions: Type.Boolean({
       description: 'Whether a run has deducted what one slice owed from the payout of another',
     }),
-    issuer: Nullable(Type.String(), { description: 'The marketplace, as the bank knows it' }),
+    issuer: Nullable(Type.String(), {
+      description: 'The name of the marketplace on the fee invoice, as the bank knew it then',
+    }),
+    recipient: Nullable(Type.String(), {
+      description: 'The name of the shop on the fee invoice',
+    }),
     issued_at: Nullable(Timestamp(), { description: 'The date of issue of the fee invoice' }),
   }),
 ])
@@ -197,7 +202,8 @@ export const payoutsApi =
               return { order_id: orderId, rows }
             }),
             has_deductions: statement.hasDeductions,
-            issuer: ctx.config.payoutName ?? null,
+            issuer: statement.invoice?.issuer ?? null,
+            recipient: statement.invoice?.recipient ?? null,
             issued_at: statement.invoice && timestamp(statement.invoice.issuedAt),
           },
         }
