@@ -2287,6 +2287,7 @@ export interface Statement {
      * The commission of the month
      */
     commission: number
+    issued_at: string
   } | null
 }
 export interface ListOwnListingsQuery {

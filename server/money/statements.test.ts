@@ -72,7 +72,7 @@ it('statements follow the ledger to the cent, also of an account that was closed
       opening_balance: 0,
       totals: { gross: 38.33, commission: 1.92, shipping: 13.9, refunds: 1.11, payout: 0 },
       closing_balance: 49.2,
-      invoice: { number: '2030-03-00001', commission: 1.92 },
+      invoice: { number: '2030-03-00001', commission: 1.92, issued_at: '2030-04-02T00:00:00Z' },
     })
     const april = (await read(first, '2030-04')).body.data
     expect(april).toMatchObject({
@@ -91,7 +91,7 @@ it('statements follow the ledger to the cent, also of an account that was closed
     expect((await read(leaving, '2030-03')).status).toBe(401)
     expect((await readAsOperator(leaving.accountId, '2030-03')).body.data).toMatchObject({
       closing_balance: 16.45,
-      invoice: { number: '2030-03-00002', commission: 0.5 },
+      invoice: { number: '2030-03-00002', commission: 0.5, issued_at: '2030-04-02T00:00:00Z' },
     })
     expect((await readAsOperator(999_999, '2030-03')).status).toBe(404)
     expect((await readAsOperator(first.accountId, '2030-03')).body.data).toEqual(data)
@@ -455,7 +455,6 @@ it('a large statement is sent in batches of 500 slices, whose sums are its total
     has_deductions: false,
     issuer: null,
     recipient: null,
-    issued_at: null,
   })
 
   const { object } = await at('2131-02-20T00:00:00Z', async () =>

@@ -114,7 +114,7 @@ const OrderLink = ({ order_id: order, rows }: StatementRecord['orders'][number])
   </>
 )
 
-function Invoice({ invoice, issuer, recipient, issued_at }: StatementRecord) {
+function Invoice({ invoice, issuer, recipient }: StatementRecord) {
   if (!invoice) return null
   const isCredit = invoice.commission < 0
   return (
@@ -123,7 +123,7 @@ function Invoice({ invoice, issuer, recipient, issued_at }: StatementRecord) {
         { label: isCredit ? 'Credit note' : 'Fee invoice', value: invoice.number },
         ...(issuer === null ? [] : [{ label: 'Issued by', value: issuer }]),
         { label: 'Issued to', value: recipient },
-        { label: 'Date of issue', value: formatDate(issued_at!) },
+        { label: 'Date of issue', value: formatDate(invoice.issued_at) },
         {
           label: isCredit ? 'Amount credited' : 'Invoice amount',
           value: <Money amount={Math.abs(invoice.commission)} />,

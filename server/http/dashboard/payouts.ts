@@ -9,20 +9,9 @@ import { getPayout, listPayouts, owedBy, payoutNotFound } from '../../money/payo
 import { readStatement, type StatementLine, type StatementLines } from '../../money/statements.ts'
 import { rowsOfSlices } from '../../orders/slice-list.ts'
 import type { Service } from '../../service.ts'
-import { timestamp } from '../../time/timestamp.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import {
-  Data,
-  FilledText,
-  Line,
-  Nullable,
-  OneOf,
-  Paginated,
-  PathId,
-  Text,
-  Timestamp,
-} from '../schema.ts'
+import { Data, FilledText, Line, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import {
@@ -61,7 +50,6 @@ const ShownStatement = Type.Intersect([
     recipient: Nullable(Type.String(), {
       description: 'The name of the shop on the fee invoice',
     }),
-    issued_at: Nullable(Timestamp(), { description: 'The date of issue of the fee invoice' }),
   }),
 ])
 
@@ -204,7 +192,6 @@ export const payoutsApi =
             has_deductions: statement.hasDeductions,
             issuer: statement.invoice?.issuer ?? null,
             recipient: statement.invoice?.recipient ?? null,
-            issued_at: statement.invoice && timestamp(statement.invoice.issuedAt),
           },
         }
       },

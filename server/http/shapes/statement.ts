@@ -4,8 +4,9 @@ import Negotiator from 'negotiator'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
 import type { Amounts, Statement, StatementLine } from '../../money/statements.ts'
+import { timestamp } from '../../time/timestamp.ts'
 import { JSON_TYPE } from '../json.ts'
-import { amount, Currency, component, Nullable } from '../schema.ts'
+import { amount, Currency, component, Nullable, Timestamp } from '../schema.ts'
 
 const amounts = {
   gross: amount('Price × quantity of the rows sold'),
@@ -28,7 +29,11 @@ export const StatementSchema = component(
         'opening_balance + gross − commission + shipping − refunds − payout of the totals',
       ),
       invoice: Nullable(
-        Type.Object({ number: Type.String(), commission: amount('The commission of the month') }),
+        Type.Object({
+          number: Type.String(),
+          commission: amount('The commission of the month'),
+          issued_at: Timestamp(),
+        }),
         {
           description:
             'The fee invoice. null until it is issued, within half an hour after the end of the month, and without commission',
@@ -67,6 +72,7 @@ export const statementJson = (
   invoice: invoice && {
     number: invoice.number,
     commission: eurosFromCents(invoice.commissionCents),
+    issued_at: timestamp(invoice.issuedAt),
   },
 })
 
@@ -161,5 +167,5 @@ export const exampleStatement: Static<typeof StatementSchema> = {
   ],
   totals: { gross: 9, commission: 0.45, shipping: 6.95, refunds: 0, payout: 15.5 },
   closing_balance: 0,
-  invoice: { number: '2026-03-00001', commission: 0.45 },
+  invoice: { number: '2026-03-00001', commission: 0.45, issued_at: '2026-04-01T00:10:00Z' },
 }
