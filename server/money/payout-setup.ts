@@ -414,7 +414,6 @@ async function repeatFailedPayouts({ db }: Context, selected: Fragment): Promise
       state = 'due',
       reason = null,
       reference = default,
-      posting_id = null,
       sent_at = null
     where ${selected} and state = 'failed' and amount_cents > 0
   `

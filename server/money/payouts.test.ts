@@ -412,6 +412,20 @@ describe('the result of a transfer', () => {
     expect(sent).toHaveLength(0)
   })
 
+  it('a payout that was paid outside of the service and returned stays in the records after a refund of its whole amount', async () => {
+    const { orderIds, sliceKey } = await shipped([10], LABEL)
+    await receive(orderIds[0]!)
+    const { id } = await payoutOf(sliceKey)
+    const { reference } = (await reportOf(id, 'paid', { outside: true })).body.data
+    await reportOf(id, 'failed', { reason: 'Returned', reference })
+    await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+      payload: { payout_verified: true },
+    })
+    expect(await payoutOf(sliceKey)).toMatchObject({ id, state: 'due', amount: 9.5 })
+    expect((await refund(orderIds[0]!, { amount: 10 })).status).toBe(200)
+    expect(await payoutOf(sliceKey)).toMatchObject({ id, state: 'failed', amount: 0 })
+  })
+
   it('an account whose failed payout was refunded completely can be closed', async () => {
     await replaceSeller()
     const { orderIds, sliceKey } = await shipped([10], LABEL)

@@ -23,8 +23,8 @@ const MOVED =
  * its payout, if the seller earned anything. The amount of a payout follows the ledger until it is sent. A refund after
  * that makes the slice owe, and the next run deducts the debt from the seller's other payouts. If the slice is owed
  * again after that, another payout follows. If several payouts are not sent, the first has the whole amount. A payout
- * of which nothing is left is deleted, unless a transfer of it has failed: that is part of the bank's history, so the
- * payout has failed.
+ * of which nothing is left is deleted, unless a transfer or another payment of it has failed: that is part of the bank's
+ * history, so the payout has failed.
  *
  * The caller holds the locks of the slices.
  */
@@ -59,7 +59,9 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
           id,
           slice_id,
           row_number() over (partition by slice_id order by id) = 1 as is_first,
-          exists (select from payout_transfers where payout_id = payouts.id) as was_sent
+          -- A payment outside of the service has a posting and no transfer.
+          posting_id is not null
+            or exists (select from payout_transfers where payout_id = payouts.id) as was_sent
         from payouts
         where
           slice_id = any(${sliceIds}::bigint[])
@@ -266,7 +268,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       where
         p.id = any(${ids}::bigint[])
         and e.kind not in ('payout', 'payout_failed')
-        and (p.posting_id is null or p.state = 'failed' or e.id < p.posting_id)
+        and (p.state in ('due', 'failed') or e.id < p.posting_id)
         -- The lines of a slice are those of its first payout.
         and not exists (
           select from payouts earlier
