@@ -27,7 +27,7 @@ export function payoutSentEmail(
         ({ amountCents, reference }) => `${euros(amountCents)}, reference ${reference}`,
       ),
       deducted > 0 &&
-        `We have deducted ${euros(deducted)} after refunds of orders that were paid out before:`,
+        `We have deducted ${euros(deducted)} for refunds that exceeded what was left to pay out for these orders:`,
       listOf(
         deductions,
         ({ cents, orderIds }) =>

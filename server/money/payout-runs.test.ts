@@ -397,7 +397,7 @@ describe('a payout run', () => {
       const { id, subject, text } = await newest()
       return id === before.id ? null : [subject, ...text.split('\n\n').slice(3, -1)]
     }
-    const DEDUCTED = 'after refunds of orders that were paid out before:'
+    const DEDUCTED = 'for refunds that exceeded what was left to pay out for these orders:'
     const listings = await list(seller, cardItem({ price: 10 }), cardItem({ price: 20 }))
     const sale = await buy(
       app,
@@ -682,6 +682,28 @@ describe('a payout run', () => {
     const { body } = await app.operator.get('/operator/v1/sandbox/mail')
     expect(body.data[0].text).toContain(
       'to your current bank account, NL •••• 6789, once it is verified.',
+    )
+  })
+
+  it('the e-mail about a deduction does not say that an order was paid out which never was', async () => {
+    const seller = await openShop(app, LABEL)
+    const { email } = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body
+      .data
+    const [lost, sold] = await list(seller, cardItem({ price: 10 }), cardItem({ price: 20 }))
+    const orders: number[] = []
+    for (const listing of [lost!, sold!]) {
+      const { orderIds } = await buy(app, [[listing, 1]])
+      orders.push(orderIds[0]!)
+      await ship(seller, orderIds[0]!, {})
+    }
+    await app.operator.post(`/operator/v1/orders/${orders[0]}/refund`, {
+      payload: { amount: 10, reason: 'Lost' },
+    })
+    for (const order of orders) await act(app, order, 'receive')
+    expect(await run()).toMatchObject({ count: 1, total: 18.5 })
+    const [mail] = await mailsTo(app, email)
+    expect(mail!.text).toContain(
+      `We have deducted 0.50 EUR for refunds that exceeded what was left to pay out for these orders:\n\n- 0.50 EUR for order ${orders[0]}`,
     )
   })
 })

@@ -99,7 +99,8 @@ export function PayoutsTab() {
                 <Icon name="payouts" />
                 <div>
                   <strong>
-                    You owe <Money amount={owed} /> after refunds of orders that were paid out.
+                    You owe <Money amount={owed} /> for refunds that exceeded what was left to pay
+                    out.
                   </strong>{' '}
                   It is deducted from your next payouts.
                 </div>

@@ -24,7 +24,7 @@ const COLUMNS: Column<Line>[] = [
       ) : refunds < 0 ? (
         'Deducted from another payout'
       ) : (
-        // The refund of an order that was paid out before, or the part of this order that another payout has paid.
+        // The debt after refunds of another order, or the part of this order that another payout has paid.
         'Deduction for another payout'
       ),
   },
