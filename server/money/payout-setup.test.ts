@@ -86,6 +86,26 @@ describe('a payout setup in the sandbox', () => {
     },
   )
 
+  it.each([
+    'AL47212110090000000235698741',
+    'MD24AG000225100013104168',
+    'ME25505000012345678951',
+    'MK07250120000058984',
+    'RS35260005601001611379',
+  ])('the IBAN %s, of a country that joined SEPA in 2024 or 2025, is accepted', async (iban) => {
+    const { member } = await newSeller()
+    const { status, body } = await submit(member, { iban })
+    expect([status, body.data?.country]).toEqual([200, iban.slice(0, 2)])
+  })
+
+  it.each(['BA391290079401028494', 'UA213223130000026007233566001'])(
+    'the valid IBAN %s, of a country outside of SEPA, is refused with 422',
+    async (iban) => {
+      const { member } = await newSeller()
+      expect((await submit(member, { iban })).status).toBe(422)
+    },
+  )
+
   it.each(['   ', 'Γιώργος Παπαδόπουλος', 'Иван Петров', 'Pokémon ポケモン'])(
     'the holder %j of a bank account, of blanks or with letters that transfers can’t have, is refused with 422',
     async (holder) => {
