@@ -50,23 +50,28 @@ export function payoutFailedEmail(
   {
     shopName,
     email,
+    isClosed,
     reference,
     amountCents,
-  }: Recipient & { reference: string; amountCents: number },
+  }: Recipient & { isClosed: boolean; reference: string; amountCents: number },
   {
     reason,
     leftCents,
     goesTo,
-  }: {
-    reason: string
-    leftCents: number
-    goesTo: Destination | undefined
-  },
+  }: { reason: string; leftCents: number; goesTo: Destination | undefined },
 ): NewMail {
   const isReduced = leftCents < amountCents
   const left = leftCents === 0 ? 'nothing' : euros(leftCents)
   const again = `We will send ${isReduced ? 'the rest' : 'the payout again'}`
   const check = 'Please check the bank account that you have entered'
+  const page = payoutsPage(ctx)
+  const next = () => {
+    if (goesTo) return [`${again} to ${accountOf(goesTo)}.`, !isClosed && `Your payouts: ${page}`]
+    if (leftCents === 0) return [!isClosed && `${check}: ${page}`]
+    // The members of a closed account were deleted, so nobody can enter another bank account.
+    if (isClosed) return ['Your account is closed, so please tell us how we can pay you.']
+    return [`${check}. ${again} once you have changed it: ${page}`]
+  }
   return {
     to: email,
     subject: `Payout failed: ${euros(amountCents)}`,
@@ -74,11 +79,7 @@ export function payoutFailedEmail(
       `Your bank has returned the payout of ${euros(amountCents)} with the reference ${reference}.`,
       `Reason: ${reason}`,
       isReduced && `After the refunds since the transfer, ${left} is left to send.`,
-      ...(goesTo === undefined
-        ? [
-            `${leftCents === 0 ? check : `${check}. ${again} once you have changed it`}: ${payoutsPage(ctx)}`,
-          ]
-        : [`${again} to ${accountOf(goesTo)}.`, `Your payouts: ${payoutsPage(ctx)}`]),
+      ...next(),
     ]),
   }
 }

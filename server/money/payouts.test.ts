@@ -426,6 +426,22 @@ describe('the result of a transfer', () => {
     expect(await payoutOf(sliceKey)).toMatchObject({ id, state: 'failed', amount: 0 })
   })
 
+  it('the e-mail about a payout that is returned after the account was closed asks the former seller to get in touch, because they can’t sign in', async () => {
+    await replaceSeller()
+    const account = `/operator/v1/accounts/${seller.accountId}`
+    const { email } = (await app.operator.get(account)).body.data
+    const { orderIds, sliceKey } = await shipped([10], LABEL)
+    await receive(orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    const { id } = await payoutOf(sliceKey)
+    await reportOf(id, 'paid')
+    expect((await app.operator.post(`${account}/close`)).status).toBe(200)
+    await reportOf(id, 'failed', { reason: 'Closed' })
+    const [mail] = await mailsTo(app, email)
+    expect(mail!.text).toMatch(/Your account is closed, so please tell us how we can pay you\.$/)
+    expect(mail!.text).not.toContain('/dashboard')
+  })
+
   it('an account whose failed payout was refunded completely can be closed', async () => {
     await replaceSeller()
     const { orderIds, sliceKey } = await shipped([10], LABEL)

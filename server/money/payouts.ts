@@ -522,6 +522,7 @@ type LockedPayout = {
   reference: string
   shopName: string
   email: string
+  isClosed: boolean
 }
 
 /**
@@ -550,7 +551,8 @@ async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
       p.reason,
       p.reference,
       a.shop_name as "shopName",
-      a.email
+      a.email,
+      a.closed_at is not null as "isClosed"
     from payouts p
     join accounts a on a.id = p.account_id
     where p.id = ${id}
