@@ -8,7 +8,10 @@ import type { ShownBankAccount } from './bank-account.ts'
 
 type Recipient = { shopName: string; email: string }
 
-/** @param deductions what the run has deducted from the seller's payouts for refunds of these order rows */
+/**
+ * @param payouts the transfers; none if the deductions have used up all payouts of the run
+ * @param deductions what the run has deducted from the seller's payouts for refunds of these order rows
+ */
 export function payoutSentEmail(
   ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
@@ -17,11 +20,12 @@ export function payoutSentEmail(
 ): NewMail {
   const total = payouts.reduce((sum, { amountCents }) => sum + amountCents, 0)
   const deducted = deductions.reduce((sum, { cents }) => sum + cents, 0)
+  const isSent = payouts.length > 0
   return {
     to: email,
-    subject: `Payout: ${euros(total)}`,
+    subject: isSent ? `Payout: ${euros(total)}` : `No payout: ${euros(deducted)} deducted`,
     text: textFor(shopName, [
-      `We have sent ${euros(total)} to your bank account:`,
+      isSent && `We have sent ${euros(total)} to your bank account:`,
       listOf(
         payouts,
         ({ amountCents, reference }) => `${euros(amountCents)}, reference ${reference}`,
@@ -33,6 +37,8 @@ export function payoutSentEmail(
         ({ cents, orderIds }) =>
           `${euros(cents)} for ${orderIds.length === 1 ? 'order' : 'orders'} ${orderIds.join(', ')}`,
       ),
+      !isSent &&
+        'That uses up the payouts that were due, so we have sent nothing to your bank account.',
       `Your payouts: ${payoutsPage(ctx)}`,
     ]),
   }

@@ -178,7 +178,7 @@ async function takePayouts(tx: Context, runId: number, before: Date): Promise<Pa
     set count = ${run.count}, total_cents = ${run.totalCents}
     where id = ${runId}
   `
-  await sendMails(tx, emailsAbout(tx, sent, deductions))
+  await sendMails(tx, emailsAbout(tx, due, deductions))
   return run
 }
 
@@ -213,10 +213,15 @@ function readIban({ config }: Context, accountId: number, sealed: Buffer): strin
 
 const hex = (bytes: Buffer) => `\\x${bytes.toString('hex')}`
 
-function emailsAbout(ctx: Context, sent: DuePayout[], deductions: Deduction[]): NewMail[] {
+function emailsAbout(ctx: Context, due: DuePayout[], deductions: Deduction[]): NewMail[] {
   const deductionsBy = Map.groupBy(deductions, ({ accountId }) => accountId)
-  return [...Map.groupBy(sent, ({ accountId }) => accountId)].map(([accountId, payouts]) =>
-    payoutSentEmail(ctx, payouts[0]!, payouts, deductionsBy.get(accountId) ?? []),
+  return [...Map.groupBy(due, ({ accountId }) => accountId)].map(([accountId, payouts]) =>
+    payoutSentEmail(
+      ctx,
+      payouts[0]!,
+      payouts.filter(({ amountCents }) => amountCents > 0),
+      deductionsBy.get(accountId) ?? [],
+    ),
   )
 }
 
