@@ -60,8 +60,9 @@ export async function openBucket(
     if (statusCode >= 200 && statusCode < 300) return response
     const text = await response.body.text()
     const code = text.match(/<Code>(\w+)<\/Code>/)?.[1] ?? ''
-    // A missing bucket says nothing about the file: after a wrong STORAGE_URL, deletions would seem to be done.
-    if (statusCode === 404 && method !== 'PUT' && code !== 'NoSuchBucket') return undefined
+    // Any other 404 says nothing about the file: with a wrong STORAGE_URL, or a proxy whose backend is gone, deletions would
+    // seem to be done.
+    if (statusCode === 404 && method !== 'PUT' && code === 'NoSuchKey') return undefined
     // S3 hides from a client without ListBucket whether the file exists. A 404 would hide a wrong policy in turn.
     const hint =
       method === 'GET' && code === 'AccessDenied'

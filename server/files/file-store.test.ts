@@ -185,15 +185,26 @@ describe('a bucket', () => {
     await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow()
   })
 
-  it('a bucket that does not exist is an error, also for a deletion, not a missing file', async () => {
+  it.each([
+    ['of S3 for a missing bucket', '<Error><Code>NoSuchBucket</Code></Error>', /404 NoSuchBucket$/],
+    ['of a proxy whose backend is gone', '404 page not found', /with 404$/],
+    ['without a body', '', /with 404$/],
+  ])('a 404 %s is an error, also for a deletion, not a missing file', async (_, body, reason) => {
+    const { port } = await startWebServer((_, res) => res.writeHead(404).end(body))
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
+    await expect(files.get('photos/x.jpg')).rejects.toThrow(reason)
+    await expect(files.delete('photos/x.jpg')).rejects.toThrow(reason)
+  })
+
+  it('a service that answers the deletion of a missing file with NoSuchKey has no such file', async () => {
     const { port } = await startWebServer((_, res) =>
-      res.writeHead(404).end('<Error><Code>NoSuchBucket</Code></Error>'),
+      res.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>'),
     )
     const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
     const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
-    const reason = /with 404 NoSuchBucket$/
-    await expect(files.get('photos/x.jpg')).rejects.toThrow(reason)
-    await expect(files.delete('photos/x.jpg')).rejects.toThrow(reason)
+    await files.delete('photos/x.jpg')
+    await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow(/NoSuchKey$/)
   })
 
   it('a bucket that denies to read a file is an error that names the permission ListBucket', async () => {

@@ -24,6 +24,7 @@ import {
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { rowsRead } from '../../test/rows-read.ts'
 import { until } from '../../test/until.ts'
+import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -152,6 +153,20 @@ async function tablesWith(pattern: string): Promise<string[]> {
   )
   return found.flat()
 }
+
+it('an erasure whose label cannot be deleted fails, and the next one deletes it and counts it', async () => {
+  const { seller, buyer, order, open, label } = await sellTo('blaine')
+  await cancel(app, open.orderIds[0]!)
+  const fail = () => Promise.reject(new Error('the bucket responded to DELETE with 404'))
+  const failed = await whileReplaced(app.ctx.files, { delete: fail }, () =>
+    app.operator.post('/operator/v1/buyers/erase', { payload: { email: buyer.email } }),
+  )
+  expect(failed.status).toBe(500)
+  expect((await app.anyone.get(label)).status).toBe(200)
+  expect((await seller.get(`/v1/orders/${order}`)).text).toContain('blaine Ketchum')
+  expect(await post('erase', buyer.email)).toMatchObject({ checkouts: 2, labels: 1 })
+  expect((await app.anyone.get(label)).status).toBe(404)
+})
 
 it('no label of an erased buyer is stored or linked, whether the carrier had it before or makes it later', async () => {
   const setLabels = (label: string) =>
