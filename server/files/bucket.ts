@@ -9,7 +9,10 @@ import type { FileStore } from './file-store.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const RESPONSE_TIMEOUT_MS = 20_000
-const RETRIES = { maxRetries: 2, minTimeout: 100, maxTimeout: 1_000 }
+/** The response to the last attempt is returned: it has S3's code, which an error of undici's has not. */
+const RETRIES = { maxRetries: 2, minTimeout: 100, maxTimeout: 1_000, throwOnError: false }
+/** S3's errors have some hundred bytes. */
+const MAX_ERROR_LENGTH = 16 * 1024
 
 const FORM = 's3://bucket/prefix?region=…&endpoint=https://…&force_path_style=true'
 
@@ -58,8 +61,7 @@ export async function openBucket(
     })
     const { statusCode } = response
     if (statusCode >= 200 && statusCode < 300) return response
-    const text = await response.body.text()
-    const code = text.match(/<Code>(\w+)<\/Code>/)?.[1] ?? ''
+    const code = await errorCode(response.body)
     // Any other 404 says nothing about the file: with a wrong STORAGE_URL, or a proxy whose backend is gone, deletions would
     // seem to be done.
     if (statusCode === 404 && method !== 'PUT' && code === 'NoSuchKey') return undefined
@@ -92,6 +94,20 @@ export async function openBucket(
       await response?.body.dump()
     },
   }
+}
+
+/** The code of S3's error; empty if the response is that of something else, such as a proxy. */
+async function errorCode(body: Dispatcher.ResponseData['body']): Promise<string> {
+  let text = ''
+  try {
+    for await (const chunk of body) {
+      text += chunk
+      if (text.length > MAX_ERROR_LENGTH) break
+    }
+  } catch {
+    // The status says enough if the response breaks off.
+  }
+  return text.match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? ''
 }
 
 /**

@@ -226,6 +226,37 @@ describe('a bucket', () => {
     expect(objects.get('/card-files/photos/x.jpg')?.bytes).toEqual(BYTES)
   })
 
+  it.each([
+    ['503 SlowDown', '<Error><Code>SlowDown</Code><Message>AKIA-key</Message></Error>'],
+    ['429', `<Error><Code>${'A'.repeat(10_000)}</Code></Error>`],
+    ['500 InternalError', `<Error><Code>InternalError</Code>${' '.repeat(1_000_000)}</Error>`],
+    ['502', `${' '.repeat(1_000_000)}<Error><Code>TooLate</Code></Error>`],
+  ])(
+    'a request that a bucket refuses three times is an error with status and code, whose length is limited: %s',
+    async (reason, body) => {
+      let requests = 0
+      const { port } = await startWebServer((_, res) => {
+        requests++
+        res.writeHead(Number(reason.slice(0, 3))).end(body)
+      })
+      const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+      const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
+      const error = await files.put('photos/x.jpg', BYTES, 'image/jpeg').catch((error) => error)
+      expect(error.message).toBe(`the bucket responded to PUT with ${reason}`)
+      expect(requests).toBe(3)
+    },
+  )
+
+  it('an error of a bucket whose response breaks off has the status', async () => {
+    const { port } = await startWebServer((_, res) => {
+      res.writeHead(403, { 'content-length': 1_000 }).write('<Error>')
+      setImmediate(() => res.destroy())
+    })
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
+    await expect(files.delete('photos/x.jpg')).rejects.toThrow(/responded to DELETE with 403$/)
+  })
+
   it('without keys, a bucket uses the role of the container or the machine, and renews it', async () => {
     let issued = 0
     const { port } = await startWebServer((req, res) => {
