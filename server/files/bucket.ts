@@ -41,8 +41,15 @@ export async function openBucket(
   async function send(
     method: 'GET' | 'PUT' | 'DELETE',
     name: string,
-    body: Uint8Array | null = null,
-    headers: Record<string, string> = {},
+    {
+      body = null,
+      headers = {},
+      signal,
+    }: {
+      body?: Uint8Array | null
+      headers?: Record<string, string>
+      signal?: AbortSignal | undefined
+    } = {},
   ): Promise<Dispatcher.ResponseData | undefined> {
     const signer = new AwsV4Signer({
       service: 's3',
@@ -58,6 +65,7 @@ export async function openBucket(
       headers: Object.fromEntries(signed.headers),
       body,
       dispatcher,
+      signal,
     })
     const { statusCode } = response
     if (statusCode >= 200 && statusCode < 300) return response
@@ -74,8 +82,9 @@ export async function openBucket(
   }
 
   return {
-    async put(name, bytes, contentType) {
-      const response = await send('PUT', name, bytes, { 'content-type': contentType })
+    async put(name, bytes, contentType, signal) {
+      const headers = { 'content-type': contentType }
+      const response = await send('PUT', name, { body: bytes, headers, signal })
       await response?.body.dump()
     },
 

@@ -257,6 +257,25 @@ describe('a bucket', () => {
     await expect(files.delete('photos/x.jpg')).rejects.toThrow(/responded to DELETE with 403$/)
   })
 
+  it('an aborted upload to a bucket that hangs ends its request', async () => {
+    const arrived = Promise.withResolvers<void>()
+    const closed = Promise.withResolvers<void>()
+    const { port } = await startWebServer((req) => {
+      req.socket.once('close', closed.resolve)
+      arrived.resolve()
+    })
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    const files = await openFileStore(`s3://card-files?region=eu-west-1&${endpoint}`)
+    const stopping = new AbortController()
+    const upload = files.put('photos/x.jpg', BYTES, 'image/jpeg', stopping.signal)
+    await arrived.promise
+    stopping.abort(new Error('stopping'))
+    await expect(upload).rejects.toThrow('stopping')
+    await closed.promise
+    const late = files.put('photos/x.jpg', BYTES, 'image/jpeg', stopping.signal)
+    await expect(late).rejects.toThrow('stopping')
+  })
+
   it('without keys, a bucket uses the role of the container or the machine, and renews it', async () => {
     let issued = 0
     const { port } = await startWebServer((req, res) => {

@@ -548,6 +548,48 @@ describe('the photo worker', () => {
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
   })
+
+  it('a photo worker stops at once while the storage hangs, and its attempts do not count', async () => {
+    const id = await insertListingWithPhotos(app, at('1'))
+    let puts = 0
+    const put = () => {
+      puts++
+      return new Promise<never>(() => {})
+    }
+    const hanging = { put, delete: put }
+    const took = await whileReplaced(app.ctx.files, hanging, async () => {
+      const worker = startPhotoWorker(app.ctx)
+      await until('the picture is being stored', () => puts === 1)
+      const stoppedAt = performance.now()
+      await worker.stop()
+      return performance.now() - stoppedAt
+    })
+    expect(took).toBeLessThan(5_000)
+    expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 0, error: null })
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
+  })
+
+  it('a photo worker that discards the files of a removed listing stops at once while the storage hangs', async () => {
+    const id = await insertListingWithPhotos(app, at('1'))
+    respond = async (_, res) => {
+      await app.ctx.db`update listings set status = 'removed' where id = ${id}`
+      res.end(PICTURE)
+    }
+    let deletions = 0
+    const hanging = () => {
+      deletions++
+      return new Promise<never>(() => {})
+    }
+    const took = await whileReplaced(app.ctx.files, { delete: hanging }, async () => {
+      const worker = startPhotoWorker(app.ctx)
+      await until('a file is being deleted', () => deletions === 1)
+      const stoppedAt = performance.now()
+      await worker.stop()
+      return performance.now() - stoppedAt
+    })
+    expect(took).toBeLessThan(5_000)
+  })
 })
 
 it('the photos of a removed listing are deleted after 30 days, and not before', async () => {

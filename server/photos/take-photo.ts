@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Metrics } from '../metrics.ts'
+import { orAborted } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
 import { PhotoError, photoFile, photoPath, thumbnailFile } from './photo.ts'
 import {
@@ -31,10 +32,10 @@ export async function takePhoto(
   if (photo.listingIsRemoved) return failForDeletedListing(ctx, photo)
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
-    const name = await store(ctx, photo, picture)
+    const name = await store(ctx, photo, picture, signal)
     if (name === undefined) return
     if (await attachPhoto(ctx, photo, name)) ctx.metrics.countPhotoAttempt('stored')
-    else await discard(ctx, [photoFile(name), thumbnailFile(name)])
+    else await discard(ctx, [photoFile(name), thumbnailFile(name)], signal)
   } catch (error) {
     if (signal.aborted) return releasePhoto(ctx, photo)
     if (!(error instanceof PhotoError)) throw error
@@ -62,11 +63,17 @@ async function fetchPicture(ctx: PhotoContext, url: string, signal: AbortSignal)
   return picture
 }
 
-/** Stores the picture, or postpones the photo. @returns the name of its files; undefined if it is postponed */
+/**
+ * Stores the picture, or postpones the photo.
+ *
+ * @returns the name of its files; undefined if it is postponed
+ * @throws the reason of the signal, also if a directory on a network file system hangs, which can't be cancelled
+ */
 async function store(
   ctx: PhotoContext,
   claimed: ClaimedPhoto,
   { photo, thumbnail }: Picture,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
   const name = newPhotoName()
   const stored: string[] = []
@@ -75,17 +82,18 @@ async function store(
       [photoFile(name), photo],
       [thumbnailFile(name), thumbnail],
     ] as const) {
-      await ctx.files.put(photoPath(file), bytes, 'image/jpeg')
+      await orAborted(ctx.files.put(photoPath(file), bytes, 'image/jpeg', signal), signal)
       stored.push(file)
     }
     return name
   } catch (error) {
+    signal.throwIfAborted()
     logFailure(ctx, claimed, NOT_STORED, error)
     await postponePhoto(ctx, claimed, NOT_STORED)
     ctx.metrics.countPhotoAttempt('failed')
     ctx.metrics.countFileNotStored('photo')
     // On a full disk, the photos without a thumbnail would take the rest of it.
-    await discard(ctx, stored)
+    await discard(ctx, stored, signal)
     return undefined
   }
 }
@@ -100,9 +108,13 @@ const logFailure = (
 ) => log.warn({ photo: id, listing: listingId, reason, err: cause }, 'a photo failed')
 
 /** Best effort: a file that no listing refers to is harmless. */
-async function discard({ files, log }: PhotoContext, unused: string[]): Promise<void> {
+async function discard(
+  { files, log }: PhotoContext,
+  unused: string[],
+  signal: AbortSignal,
+): Promise<void> {
   for (const file of unused) {
-    await files.delete(photoPath(file)).catch((error) => {
+    await orAborted(files.delete(photoPath(file)), signal).catch((error) => {
       log.warn({ err: error, file }, 'cannot delete an unused file')
     })
   }
