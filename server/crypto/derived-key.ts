@@ -16,6 +16,7 @@ export function deriveKey(
     | 'oauth codes'
     | 'oauth signatures'
     | 'key check'
+    | 'photo names'
     | SealedPurpose,
   { secretKey }: Pick<Config, 'secretKey'>,
 ): Buffer {

@@ -289,6 +289,51 @@ describe('a photo', () => {
   })
 })
 
+describe('an upload that is stored although it fails', () => {
+  /** Stores the photo, and loses the response. */
+  const whileResponsesAreLost = (work: () => Promise<void>) => {
+    const { put } = app.ctx.files
+    const losing: typeof put = async (...file) => {
+      await put(...file)
+      throw new Error('the bucket responded to PUT with 500 InternalError')
+    }
+    return whileReplaced(app.ctx.files, { put: losing }, work)
+  }
+
+  it('the files of an upload whose response was lost are replaced by the next attempt', async () => {
+    const filesBefore = await storedFiles()
+    const id = await insertListingWithPhotos(app, at('1'))
+    await whileResponsesAreLost(async () => {
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        await app.runPhotos()
+        expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 0 })
+        await advance(600)
+      }
+    })
+    await app.runPhotos()
+    const [name] = (await listing(id)).photos
+    const files = [...filesBefore, photoFile(name!), thumbnailFile(name!)]
+    expect((await storedFiles()).toSorted()).toEqual(files.toSorted())
+  })
+
+  it('the files of an upload whose response was lost are deleted with a photo that could not be fetched again', async () => {
+    const filesBefore = await storedFiles()
+    const id = await insertListingWithPhotos(app, at('1'))
+    await whileResponsesAreLost(app.runPhotos)
+    await advance(600)
+    respond = (_, res) => res.end('no picture')
+    await app.runPhotos()
+    expect(await photoOf(id)).toMatchObject({ status: 'failed', attempts: 1 })
+    expect(await storedFiles()).toHaveLength(filesBefore.length + 1)
+    const reason = { reason: 'The picture shows an address.' }
+    await app.operator.post(`/operator/v1/listings/${id}/take-down`, { payload: reason })
+    await advance(30 * DAY)
+    await runSchedule(app.ctx)
+    expect(await photosOf(id)).toEqual([])
+    expect(await storedFiles()).toEqual(filesBefore)
+  })
+})
+
 describe('a claim of a photo', () => {
   it('two processes share the photos, and none is fetched twice', async () => {
     const other = await startTestApp({

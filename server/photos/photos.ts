@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Context } from '../context.ts'
+import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
@@ -14,6 +15,7 @@ export type ClaimedPhoto = {
   accountId: number
   url: string
   attempts: number
+  createdAt: Date
   listingIsRemoved: boolean
 }
 
@@ -120,6 +122,7 @@ export async function claimPhoto(
       photos.account_id as "accountId",
       url,
       attempts,
+      photos.created_at as "createdAt",
       listings.status = 'removed' as "listingIsRemoved"
   `
   // Reads every photo that is due, so it runs once none can be claimed instead of before each claim.
@@ -146,8 +149,20 @@ const failInterruptedPhotos = (ctx: Context): Promise<void> =>
     }
   })
 
-/** An unguessable base name for a photo's files. */
-export const newPhotoName = () => randomBytes(16).toString('base64url')
+/**
+ * The unguessable base name of the files of an attempt. One that is made again, because the former one was postponed or
+ * released, replaces the files that it may have stored. Attempts that can run at the same time differ, so that none writes
+ * or deletes the files of another. The time keeps names apart after a restore of the database, which issues ids again.
+ */
+export const photoName = (
+  { config }: Context,
+  { id, url, createdAt }: Pick<ClaimedPhoto, 'id' | 'url' | 'createdAt'>,
+  attempt: number,
+): string =>
+  createHmac('sha256', deriveKey('photo names', config))
+    .update(`${id} ${attempt} ${createdAt.toISOString()} ${url}`)
+    .digest()
+    .toString('base64url', 0, 16)
 
 /**
  * Attaches a stored photo to its listing and updates the listing's `updated_at`, so that syncing clients see it.

@@ -9,7 +9,7 @@ import {
   type ClaimedPhoto,
   failForDeletedListing,
   failPhoto,
-  newPhotoName,
+  photoName,
   postponePhoto,
   releasePhoto,
   retryPhoto,
@@ -75,7 +75,7 @@ async function store(
   { photo, thumbnail }: Picture,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const name = newPhotoName()
+  const name = photoName(ctx, claimed, claimed.attempts)
   const stored: string[] = []
   try {
     for (const [file, bytes] of [
@@ -107,7 +107,7 @@ const logFailure = (
   cause: unknown,
 ) => log.warn({ photo: id, listing: listingId, reason, err: cause }, 'a photo failed')
 
-/** Best effort: a file that no listing refers to is harmless. */
+/** Best effort: a file that remains is replaced by the next attempt, or deleted with the photo (delete-photos.ts). */
 async function discard(
   { files, log }: PhotoContext,
   unused: string[],

@@ -1,17 +1,19 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import sharp from 'sharp'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { photoFile, photoPath, thumbnailFile } from '../../photos/photo.ts'
-import { newPhotoName } from '../../photos/photos.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { jpeg } from '../../test/pictures.ts'
+
+const newName = () => randomBytes(16).toString('base64url')
 
 let app: TestApp
 let name: string
 let bytes: Buffer
 beforeAll(async () => {
   app = await startTestApp()
-  name = newPhotoName()
+  name = newName()
   bytes = await jpeg()
   for (const file of [photoFile(name), thumbnailFile(name)]) {
     await app.ctx.files.put(photoPath(file), bytes, 'image/jpeg')
@@ -44,7 +46,7 @@ describe('GET /photos/{file}', () => {
 
   it('GET /photos/{file} returns 404 for every other name, also for stored files', async () => {
     for (const file of [
-      `${newPhotoName()}.jpg`,
+      `${newName()}.jpg`,
       `${name}.png`,
       `${name}`,
       `${name}-large.jpg`,
@@ -64,7 +66,7 @@ describe('GET /photos/{file}', () => {
   })
 
   it('no cache keeps the error of a photo whose file can’t be read', async () => {
-    const file = photoFile(newPhotoName())
+    const file = photoFile(newName())
     // A directory: opening it succeeds, and reading it fails.
     await mkdir(new URL(`${app.ctx.config.storageUrl}/${photoPath(file)}`))
     const { status, headers, body } = await app.anyone.get(`/photos/${file}`)
