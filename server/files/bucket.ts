@@ -88,8 +88,8 @@ export async function openBucket(
       await response?.body.dump()
     },
 
-    async get(name) {
-      const response = await send('GET', name)
+    async get(name, signal) {
+      const response = await send('GET', name, { signal })
       if (!response) return undefined
       const { body: stream, headers } = response
       // The connection may break before the stream is read: an unhandled error event would end the process.

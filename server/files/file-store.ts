@@ -9,8 +9,12 @@ export type FileStore = {
    * @param signal ends a request to a bucket; a directory ignores it
    */
   put(name: string, bytes: Uint8Array, contentType: string, signal?: AbortSignal): Promise<void>
-  /** The file; undefined if it does not exist. The stream must be read or destroyed. */
-  get(name: string): Promise<StoredFile | undefined>
+  /**
+   * The file; undefined if it does not exist. The stream must be read or destroyed.
+   *
+   * @param signal ends a request to a bucket, also while the stream is read; a directory ignores it
+   */
+  get(name: string, signal?: AbortSignal): Promise<StoredFile | undefined>
   /** Deletes the file if it exists. */
   delete(name: string): Promise<void>
 }

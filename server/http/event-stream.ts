@@ -14,6 +14,7 @@ import {
 import type { Service } from '../service.ts'
 import { groupDigits } from '../text/formats.ts'
 import { bodyOf } from '../webhooks/request.ts'
+import { goneSignal } from './closing.ts'
 import type { Query } from './query.ts'
 
 /** The stream of an account's events, for the marketplace and for sellers. */
@@ -75,9 +76,7 @@ export async function openEventStream(
 ): Promise<Readable> {
   if (ctx.eventWatch.isFull) throw serviceUnavailable('Too many event streams are open.')
   const after = await positionOf(ctx, request)
-  const gone = new AbortController()
-  reply.raw.once('close', () => gone.abort())
-  const ended = AbortSignal.any([closing, gone.signal])
+  const ended = AbortSignal.any([closing, goneSignal(reply)])
   reply.headers({
     'content-type': 'text/event-stream',
     'cache-control': 'no-store',

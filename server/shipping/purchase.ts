@@ -225,6 +225,9 @@ async function storeAndRecord(
   return shipment
 }
 
+/** A storage that hangs must not delay the responses to label calls. Labels are small. */
+const STORE_TIMEOUT_MS = 10_000
+
 /** The part of a carrier's reading that is about the label. */
 export type LabelReading = Pick<CarrierShipment, 'id' | 'status' | 'message'>
 
@@ -244,7 +247,8 @@ export async function storeLabel<Reading extends LabelReading>(
   if (reading.status !== 'ready') return reading
   try {
     const pdf = await carrier.label(reading.id)
-    await files.put(labelPath(`${labelName}.pdf`), pdf, 'application/pdf')
+    const timeout = AbortSignal.timeout(STORE_TIMEOUT_MS)
+    await files.put(labelPath(`${labelName}.pdf`), pdf, 'application/pdf', timeout)
     return reading
   } catch (error) {
     log.warn({ err: error, shipment: reading.id }, failure)

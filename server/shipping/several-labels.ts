@@ -1,8 +1,7 @@
-import { buffer } from 'node:stream/consumers'
 import type { Context } from '../context.ts'
 import { ApiError, conflict, providerError } from '../errors.ts'
-import type { FileStore } from '../files/file-store.ts'
 import { orderNotFound } from '../orders/order.ts'
+import { orAborted } from '../outbound/guarded-connector.ts'
 import { limitConcurrency } from '../queue/limit-concurrency.ts'
 import { type Label, labelPath } from './label.ts'
 import { restoreLabel } from './label-file.ts'
@@ -18,10 +17,12 @@ const CONCURRENCY = 4
 
 /**
  * Real time during which a call starts purchases and fetches lost files. With a slow carrier, 50 purchases would outlast
- * the timeouts of clients and proxies. One takes up to 70 seconds (four requests of 15 s to the carrier, after 10 s for
- * another call's purchase), so a call takes up to 130.
+ * the timeouts of clients and proxies. One takes up to 80 seconds (four requests of 15 s to the carrier and 10 s for the
+ * storage, after 10 s for another call's purchase), so a call takes up to 130.
  */
-const START_WITHIN_MS = 60_000
+const START_WITHIN_MS = 50_000
+/** Real time after that during which a call reads files. It leaves 15 of its 130 seconds for the PDF. */
+const READ_AFTER_MS = 65_000
 
 /**
  * The label of one order of a call, or the error that the same request for this order alone would get. An order whose
@@ -97,23 +98,32 @@ const notStarted = () =>
 /** Labels are small; a carrier that sends larger files must not fill the memory. */
 const MAX_MERGED_BYTES = 32 * 1024 * 1024
 
-/** Reading and writing PDFs takes CPU time and memory, so that one is merged at a time. */
+/**
+ * Parsing and writing PDFs takes CPU time and memory, so that one is merged at a time. Files are read outside of it:
+ * otherwise a slow storage would let all sellers wait for one.
+ */
 const oneAtATime = limitConcurrency(1)
 
 /**
  * Merges the stored labels of several orders into one PDF, in the order given. A slice's label is printed once. Lost files
- * are fetched from the carrier again, as by the label's link. The labels of cancelled orders are left out: the seller would
- * send these parcels with the others.
+ * are fetched from the carrier again, as by the label's link. Those that can't be read, or not in time, are left out, so
+ * that one of them doesn't withhold the others. The labels of cancelled orders are left out: the seller would send these
+ * parcels with the others.
  *
  * @returns the PDF, and the orders whose label is not in it
  * @throws not_found unless every row is the account's, conflict if no label is to be printed or all together are too large,
- *   provider_error if the files of all labels are lost
+ *   provider_error if the files of all labels are lost or can't be read
  */
 export async function mergeLabels(
   ctx: ShippingContext,
   accountId: number,
   orderIds: number[],
-  { fetchUntil = fetchDeadline(), hasCover = false }: MergeOptions = {},
+  {
+    fetchUntil = fetchDeadline(),
+    readUntil = fetchUntil + READ_AFTER_MS,
+    hasCover = false,
+    signal: gone = new AbortController().signal,
+  }: MergeOptions = {},
 ): Promise<{ pdf: Uint8Array; missing: number[] }> {
   const sliceOf = await sliceIdsOf(ctx, accountId, orderIds)
   if (orderIds.some((id) => !sliceOf.has(id))) throw orderNotFound()
@@ -127,31 +137,35 @@ export async function mergeLabels(
   )
   const missingIn = (printed: Set<number>) =>
     orderIds.filter((id) => !printed.has(sliceOf.get(id)!))
-  const mergeStored = () => oneAtATime(() => merge(ctx, names, hasCover ? missingIn : () => []))
-  let merged = await mergeStored()
-  if (merged.lost.length > 0) {
-    // Other calls can merge meanwhile.
-    const limit = limitConcurrency(CONCURRENCY)
-    const fetchInTime = async (name: string) => {
-      if (performance.now() < fetchUntil) await restoreLabel(ctx, name)
+  return afterOthersOf(accountId, async () => {
+    const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(readUntil - performance.now())))
+    const ended = AbortSignal.any([gone, timeout])
+    const files = await readFiles(ctx, names, { ended, gone, fetchUntil })
+    const { pdf, printed } = await oneAtATime(async () => {
+      if (gone.aborted) throw noFiles()
+      return merge(ctx, files, hasCover ? missingIn : () => [])
+    })
+    if (printed.size === 0) {
+      throw files.size < names.size
+        ? noFiles()
+        : conflict('None of these orders has a label to print.')
     }
-    await Promise.all(merged.lost.map((name) => limit(() => fetchInTime(name))))
-    merged = await mergeStored()
-  }
-  const { pdf, printed, lost } = merged
-  if (printed.size === 0) {
-    throw lost.length > 0
-      ? providerError(
-          'The files of these labels are missing, and could not be fetched from the carrier. Try again later.',
-        )
-      : conflict('None of these orders has a label to print.')
-  }
-  return { pdf, missing: missingIn(printed) }
+    return { pdf, missing: missingIn(printed) }
+  })
 }
+
+const noFiles = () =>
+  providerError(
+    'The files of these labels are missing or cannot be read, and could not be fetched from the carrier. Try again later.',
+  )
 
 type MergeOptions = {
   /** When to stop fetching lost files, as `performance.now()`. */
   fetchUntil?: number
+  /** When to stop reading files, as `performance.now()`. */
+  readUntil?: number
+  /** Aborted when the client has disconnected. */
+  signal?: AbortSignal
   /** Whether a first page names the orders whose label is missing, for people who print the PDF. */
   hasCover?: boolean
 }
@@ -159,28 +173,83 @@ type MergeOptions = {
 /** The end of the time in which a call that begins now fetches lost files. */
 export const fetchDeadline = (): number => performance.now() + START_WITHIN_MS
 
+/**
+ * Calls whose files are in memory or being read, by account. With a slow storage, a client that repeats its call would hold
+ * as many times 32 MB.
+ */
+const running = new Map<number, Promise<unknown>>()
+
+/** Runs the task after the earlier ones of the account. */
+async function afterOthersOf<T>(accountId: number, task: () => Promise<T>): Promise<T> {
+  const result = (running.get(accountId) ?? Promise.resolve()).then(task)
+  const end = result.catch(() => {})
+  running.set(accountId, end)
+  try {
+    return await result
+  } finally {
+    if (running.get(accountId) === end) running.delete(accountId)
+  }
+}
+
+/**
+ * The stored labels by slice, without those that can't be read. Lost ones are fetched from the carrier first.
+ *
+ * @param options.ended aborted at the end of the time for reading, or with `gone`, when nobody waits any more
+ * @throws conflict if all together are too large
+ */
+async function readFiles(
+  ctx: ShippingContext,
+  names: Map<number, string>,
+  { ended, gone, fetchUntil }: { ended: AbortSignal; gone: AbortSignal; fetchUntil: number },
+): Promise<Map<number, Buffer>> {
+  const limit = limitConcurrency(CONCURRENCY)
+  let bytes = 0
+  const read = async (name: string) => {
+    const file = await ctx.files.get(labelPath(`${name}.pdf`), ended)
+    if (!file) return undefined
+    const chunks: Buffer[] = []
+    for await (const chunk of file.stream) {
+      bytes += chunk.length
+      if (bytes > MAX_MERGED_BYTES) {
+        throw conflict('These labels are too large for one PDF. Request fewer at once.')
+      }
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  }
+  const readOrFetch = async (name: string) => {
+    ended.throwIfAborted()
+    const file = await orAborted(read(name), ended)
+    if (file || performance.now() >= fetchUntil) return file
+    await restoreLabel(ctx, name)
+    ended.throwIfAborted()
+    return orAborted(read(name), ended)
+  }
+  const found = await Promise.all(
+    [...names].map(([slice, name]) =>
+      limit(() => readOrFetch(name)).then(
+        (file) => [slice, file] as const,
+        (error) => {
+          if (error instanceof ApiError) throw error
+          if (!gone.aborted) ctx.log.warn({ err: error, slice }, 'cannot read a stored label')
+          return [slice, undefined] as const
+        },
+      ),
+    ),
+  )
+  return new Map(found.flatMap(([slice, file]) => (file ? [[slice, file]] : [])))
+}
+
 async function merge(
-  { files, log }: Context & { files: FileStore },
-  labelNames: Map<number, string>,
+  { log }: Context,
+  files: Map<number, Buffer>,
   ordersOnCover: (printed: Set<number>) => number[],
-): Promise<{ pdf: Uint8Array; printed: Set<number>; lost: string[] }> {
+): Promise<{ pdf: Uint8Array; printed: Set<number> }> {
   // Loaded on first use, because it would add a tenth of a second to every start.
   const { PDFDocument, StandardFonts } = await import('@pdfme/pdf-lib')
   const merged = await PDFDocument.create()
   const printed = new Set<number>()
-  const lost: string[] = []
-  let bytes = 0
-  for (const [sliceId, labelName] of labelNames) {
-    const file = await files.get(labelPath(`${labelName}.pdf`))
-    if (!file) {
-      lost.push(labelName)
-      continue
-    }
-    const content = await buffer(file.stream)
-    bytes += content.length
-    if (bytes > MAX_MERGED_BYTES) {
-      throw conflict('These labels are too large for one PDF. Request fewer at once.')
-    }
+  for (const [sliceId, content] of files) {
     try {
       const label = await PDFDocument.load(content, { updateMetadata: false })
       for (const page of await merged.copyPages(label, label.getPageIndices())) merged.addPage(page)
@@ -198,7 +267,7 @@ async function merge(
       maxWidth: COVER.width - 2 * COVER.text.x,
     })
   }
-  return { pdf: await merged.save(), printed, lost }
+  return { pdf: await merged.save(), printed }
 }
 
 /** A page of the size of a usual label (A6), in points. */

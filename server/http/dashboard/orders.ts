@@ -22,6 +22,7 @@ import { buyLabel } from '../../shipping/labels.ts'
 import { buyLabels, MAX_LABELS, mergeLabels } from '../../shipping/several-labels.ts'
 import { actionsFor } from '../../shipping/slice-actions.ts'
 import { endOfSecond } from '../../time/storable-time.ts'
+import { goneSignal } from '../closing.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
@@ -176,7 +177,10 @@ export const ordersApi =
       { schema: { querystring: Type.Object({ orders: OrderIds() }) } },
       async ({ member, query }, reply) => {
         const orders = idList('orders', query.orders, MAX_LABELS)
-        const { pdf } = await mergeLabels(ctx, member.accountId, orders, { hasCover: true })
+        const { pdf } = await mergeLabels(ctx, member.accountId, orders, {
+          hasCover: true,
+          signal: goneSignal(reply),
+        })
         return reply
           .header('content-disposition', 'inline; filename="labels.pdf"')
           .type('application/pdf')

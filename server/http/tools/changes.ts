@@ -16,7 +16,7 @@ import { findOwnListings } from '../../listings/own-listings.ts'
 import { findOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
-import { closingSignal } from '../closing.ts'
+import { closingSignal, goneSignal } from '../closing.ts'
 import { component, Discriminated, OneOf, Text } from '../schema.ts'
 import { exampleOwnListing, OwnListingSchema, ownListingJson } from '../shapes/own-listing.ts'
 import { exampleOwnOrder, OwnOrderSchema, ownOrderJson } from '../shapes/own-order.ts'
@@ -119,11 +119,9 @@ A key with only one of the two scopes gets the changes of that kind. Units that 
           return { data: [], next: cursorText(next), has_more: false }
         }
         const kinds = CHANGE_KINDS.filter((kind) => caller.scopes.includes(SCOPES[kind]))
-        const gone = new AbortController()
-        reply.raw.once('close', () => gone.abort())
         const ended = AbortSignal.any([
           closing,
-          gone.signal,
+          goneSignal(reply),
           AbortSignal.timeout(1000 * (query.wait ?? 0)),
         ])
         let page = await readChanges(ctx, account.id, readCursor(query.cursor), kinds)

@@ -14,6 +14,7 @@ import {
   sellEach,
   ship,
 } from '../../test/fixtures/orders.ts'
+import { until } from '../../test/until.ts'
 import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
@@ -151,6 +152,101 @@ it('one PDF of several labels has a label whose file is lost, if the carrier sti
     expect(await merge()).toEqual([String(orders[1]), 1])
     const lost = await mergedLabels(shop, orders.slice(1))
     expect([lost.statusCode, lost.json().error.type]).toEqual([502, 'provider_error'])
+  })
+})
+
+describe('one PDF of several labels from a storage that fails', () => {
+  /** A shop with the labels of this number of orders, and the name of each file. */
+  const labels = async (count: number) => {
+    const shop = await openShop(app, LABEL)
+    const orders: number[] = []
+    while (orders.length < count) orders.push(...(await sellEach(app, shop, cardItem())))
+    const { body } = await shop.post('/tools/v1/labels', { payload: { orders } })
+    const files = (body.data as { label: { label_url: string } }[]).map(({ label }) =>
+      new URL(label.label_url).pathname.slice(1),
+    )
+    return { shop, orders, files }
+  }
+
+  it('a label whose file cannot be read is left out of one PDF of several labels, which is 502 if none can be read', async () => {
+    const { shop, orders, files } = await labels(2)
+    const { get } = app.ctx.files
+    const failing: typeof get = (name, ...rest) =>
+      name === files[0] ? Promise.reject(new Error('503 SlowDown')) : get(name, ...rest)
+    await whileReplaced(app.ctx.files, { get: failing }, async () => {
+      const { headers, rawPayload } = await mergedLabels(shop, orders)
+      expect(headers['x-missing-labels']).toBe(String(orders[0]))
+      expect((await PDFDocument.load(rawPayload)).getPageCount()).toBe(1)
+      const none = await mergedLabels(shop, orders.slice(0, 1))
+      expect([none.statusCode, none.json().error.type]).toEqual([502, 'provider_error'])
+    })
+    const { err, slice } = app.logged.findLast(
+      ({ message }) => message === 'cannot read a stored label',
+    )!
+    expect([err, typeof slice]).toEqual([
+      expect.objectContaining({ message: '503 SlowDown' }),
+      'number',
+    ])
+    const { headers } = await mergedLabels(shop, orders)
+    expect(headers['x-missing-labels']).toBeUndefined()
+  })
+
+  it('labels that cannot be read in time are left out of one PDF of several labels', async () => {
+    const { shop, orders, files } = await labels(2)
+    const { get } = app.ctx.files
+    const hanging: typeof get = (name, ...rest) =>
+      name === files[0] ? new Promise(() => {}) : get(name, ...rest)
+    await whileReplaced(app.ctx.files, { get: hanging }, async () => {
+      const readUntil = performance.now() + 500
+      const { missing } = await mergeLabels(app.ctx, shop.accountId, orders, { readUntil })
+      expect(missing).toEqual([orders[0]])
+    })
+  })
+
+  it('labels that hang in the storage delay no other seller’s labels, and are no longer read once the client is gone', async () => {
+    const one = await labels(6)
+    const other = await labels(1)
+    const { get } = app.ctx.files
+    let reads = 0
+    const hanging: typeof get = (name, ...rest) => {
+      if (!one.files.includes(name)) return get(name, ...rest)
+      reads++
+      return new Promise(() => {})
+    }
+    await whileReplaced(app.ctx.files, { get: hanging }, async () => {
+      const client = new AbortController()
+      const { signal } = client
+      const abandoned = mergeLabels(app.ctx, one.shop.accountId, one.orders, { signal })
+      await until('the labels are being read', () => reads === 4)
+      expect((await mergedLabels(other.shop, other.orders)).statusCode).toBe(200)
+      client.abort()
+      await expect(abandoned).rejects.toMatchObject({ type: 'provider_error' })
+      expect(reads).toBe(4)
+    })
+    expect((await mergedLabels(one.shop, one.orders)).headers['x-missing-labels']).toBeUndefined()
+  })
+
+  it('a client that disconnects ends its call for one PDF of several labels', async () => {
+    const { shop, orders } = await labels(1)
+    const client = new AbortController()
+    let ended: AbortSignal | undefined
+    const hanging = (_: string, signal?: AbortSignal) => {
+      ended = signal
+      return new Promise<never>(() => {})
+    }
+    const url = await app.app.listen({ port: 0, host: '127.0.0.1' })
+    await whileReplaced(app.ctx.files, { get: hanging }, async () => {
+      const call = fetch(`${url}/tools/v1/labels`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${shop.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ orders, merge: true }),
+        signal: client.signal,
+      })
+      await until('the label is being read', () => ended !== undefined)
+      client.abort()
+      await expect(call).rejects.toThrow()
+      await until('the reading has ended', () => ended!.aborted)
+    })
   })
 })
 

@@ -6,6 +6,7 @@ import { PACKED_STATUSES, readPacking } from '../../orders/packing.ts'
 import { cancelAsSeller } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { buyLabels, fetchDeadline, mergeLabels } from '../../shipping/several-labels.ts'
+import { goneSignal } from '../closing.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { packingParameters, sendPackingPage, wantsPage } from '../packing-page.ts'
 import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
@@ -166,7 +167,7 @@ export const ownLabelRoutes =
           operationId: 'buyLabels',
           summary: 'Buy or re-read the labels of several orders',
           description:
-            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. An order whose label another call is still buying after 10 seconds has the error `conflict`: send it again. A response takes up to 130 seconds: with a slow carrier, no purchase starts after 60, and the remaining orders have the error `provider_error`. Send these again. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request, except those of cancelled orders; `X-Missing-Labels` names the orders without one. Without any label it is 409, or 502 if their files are lost and the carrier doesn’t return them.',
+            'Does what `POST /v1/orders/{order}/label` does for each of 1 to 50 orders. Each succeeds or fails on its own, and a repeated call buys nothing twice. An order whose label another call is still buying after 10 seconds has the error `conflict`: send it again. A response takes up to 130 seconds: with a slow carrier, no purchase starts after 50, and the remaining orders have the error `provider_error`. Send these again. With `merge`, the response is one PDF (`application/pdf`) of all labels that are ready, in the order of the request, except those of cancelled orders; `X-Missing-Labels` names the orders without one, also those whose file is lost or can’t be read at the moment. Without any label it is 409, or 502 if their files can’t be read, or are lost and the carrier doesn’t return them.',
           tags: ['Orders'],
           body: LabelsInput,
           response: {
@@ -194,6 +195,7 @@ export const ownLabelRoutes =
       },
       async ({ caller: { account }, body: { orders, merge } }, reply) => {
         const fetchUntil = fetchDeadline()
+        const signal = goneSignal(reply)
         const results = await buyLabels(ctx, account, orders)
         if (!merge) return { data: results.map(labelResultJson) }
         const found = results.filter(({ error }) => error?.type !== 'not_found')
@@ -201,7 +203,7 @@ export const ownLabelRoutes =
           ctx,
           account.id,
           found.map(({ orderId }) => orderId),
-          { fetchUntil },
+          { fetchUntil, signal },
         )
         const failed = orders.filter(
           (order) => missing.includes(order) || !found.some(({ orderId }) => orderId === order),
