@@ -594,7 +594,7 @@ describe('the photo worker', () => {
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
   })
 
-  it('a photo worker stops at once while the storage hangs, and its attempts do not count', async () => {
+  it('a photo worker that stops while the storage hangs releases its photos, and their attempts do not count', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     let puts = 0
     const put = () => {
@@ -602,20 +602,17 @@ describe('the photo worker', () => {
       return new Promise<never>(() => {})
     }
     const hanging = { put, delete: put }
-    const took = await whileReplaced(app.ctx.files, hanging, async () => {
+    await whileReplaced(app.ctx.files, hanging, async () => {
       const worker = startPhotoWorker(app.ctx)
       await until('the picture is being stored', () => puts === 1)
-      const stoppedAt = performance.now()
       await worker.stop()
-      return performance.now() - stoppedAt
     })
-    expect(took).toBeLessThan(5_000)
     expect(await photoOf(id)).toMatchObject({ status: 'waiting', attempts: 0, error: null })
     await app.runPhotos()
     expect(await photoOf(id)).toMatchObject({ status: 'stored', attempts: 1 })
   })
 
-  it('a photo worker that discards the files of a removed listing stops at once while the storage hangs', async () => {
+  it('a photo worker that stops while the storage hangs does not wait for the deletion of the files of a removed listing', async () => {
     const id = await insertListingWithPhotos(app, at('1'))
     respond = async (_, res) => {
       await app.ctx.db`update listings set status = 'removed' where id = ${id}`
@@ -626,14 +623,15 @@ describe('the photo worker', () => {
       deletions++
       return new Promise<never>(() => {})
     }
-    const took = await whileReplaced(app.ctx.files, { delete: hanging }, async () => {
+    app.logged.length = 0
+    await whileReplaced(app.ctx.files, { delete: hanging }, async () => {
       const worker = startPhotoWorker(app.ctx)
       await until('a file is being deleted', () => deletions === 1)
-      const stoppedAt = performance.now()
       await worker.stop()
-      return performance.now() - stoppedAt
     })
-    expect(took).toBeLessThan(5_000)
+    expect(app.logged).toContainEqual(
+      expect.objectContaining({ message: 'cannot delete an unused file' }),
+    )
   })
 })
 
