@@ -1,10 +1,8 @@
-import { chown, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
-import { emptyDatabase, query, start } from '../test/embedded-homes.ts'
+import { emptyDatabase, makeStandby, query, start } from '../test/embedded-homes.ts'
 import { standStill } from '../test/stand-still.ts'
 import { until } from '../test/until.ts'
 import { newBudget, withBudget } from './budget.ts'
@@ -88,10 +86,7 @@ async function withTransactions(
 
 it('a database that has become a read-only standby is unavailable to writes until it is promoted', async () => {
   const dataDir = await emptyDatabase()
-  const cluster = join(dataDir, 'postgres')
-  await writeFile(join(cluster, 'standby.signal'), '')
-  const { uid, gid } = await stat(join(cluster, 'PG_VERSION'))
-  await chown(join(cluster, 'standby.signal'), uid, gid)
+  makeStandby(dataDir)
   const { url } = await start(dataDir)
   const circuit = circuitFor(url)
   const pool = connect(url, { max: 1, limits, circuit })

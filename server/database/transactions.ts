@@ -52,6 +52,9 @@ const SUSPECT_AFTER_MS = 2_000
 /** SQLSTATE of `read write` on a server that has become a standby: feature not supported. */
 const REFUSED_BY_STANDBY = '0A000'
 
+/** SQLSTATE of a savepoint whose BEGIN failed: no active transaction. */
+const OUTSIDE_TRANSACTION = '25P01'
+
 type Waiter = { serve(connection: TransactionConnection): void; fail(error: Error): void }
 
 /**
@@ -252,7 +255,11 @@ async function rollBack(connection: TransactionConnection): Promise<void> {
 /** Runs `work` in a savepoint: if it throws, its changes are rolled back and the transaction can go on. */
 export async function savepoint<T>(db: Db, work: (db: Db) => Promise<T>): Promise<T> {
   // Not awaited, like BEGIN.
-  const begun = db.unsafe('savepoint part')
+  const begun = db.unsafe('savepoint part').catch((cause) => {
+    if (cause.code !== OUTSIDE_TRANSACTION) throw cause
+    // BEGIN may not have been awaited yet, as in a request with a transaction of its own.
+    throw new DatabaseUnavailable('The transaction could not begin.', { cause })
+  })
   begun.catch(() => {})
   try {
     const result = await work(db)

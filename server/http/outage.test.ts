@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { SCOPES } from '../keys/scopes.ts'
 import { startSchedule } from '../schedule.ts'
 import { type SignedInClient, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
+import { emptyDatabase, makeStandby, postmasterOf, query, start } from '../test/embedded-homes.ts'
+import { insertListing } from '../test/fixtures/listings.ts'
 import { form } from '../test/fixtures/members.ts'
+import { sendCart } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 
 let app: TestApp
@@ -172,4 +176,60 @@ it('while the database hangs, readiness fails within 2 s and catalog requests su
     await proxy.restore()
   }
   await until('reads work', async () => (await seller.get('/v1/listings')).status === 200)
+})
+
+it('every write is 503 while the database is a read-only standby, and works after its promotion', async () => {
+  const dataDir = await emptyDatabase()
+  const { url } = await start(dataDir)
+  const { operator, logged, ...standby } = await startTestApp({ databaseUrl: url })
+  const shop = await standby.member()
+  const account = `/operator/v1/accounts/${shop.accountId}`
+  const { key } = (await operator.post(`${account}/keys`, { payload: { scopes: SCOPES } })).body
+  const tools = standby.withKey(key)
+  const listing = await insertListing(standby.ctx.db, shop.accountId, standby.ctx.now())
+  makeStandby(dataDir)
+  const postmaster = postmasterOf(dataDir)
+  process.kill(postmaster, 'SIGQUIT')
+  await until('the standby runs', () => ![0, postmaster].includes(postmasterOf(dataDir)))
+  await until('reads work', async () => (await tools.get('/v1/listings')).status === 200)
+  logged.length = 0
+
+  const once = () => ({ 'idempotency-key': crypto.randomUUID() })
+  const writes = {
+    checkout: () => sendCart({ operator }, [[listing, 1]]),
+    'checkout with a key': () => sendCart({ operator }, [[listing, 1]], {}, once()),
+    reservation: () =>
+      operator.post('/operator/v1/reservations', {
+        payload: { listing_id: listing, cart_id: 'cart', quantity: 1 },
+      }),
+    account: () =>
+      operator.post('/operator/v1/accounts', {
+        payload: { shop_name: 'Ash', email: 'ash@shops.example' },
+        headers: once(),
+      }),
+    'change of an account': () => operator.patch(account, { payload: { rating: 4.5 } }),
+    key: () => operator.post(`${account}/keys`, { payload: { scopes: SCOPES } }),
+    'payout run': () => operator.post('/operator/v1/payout-runs', { headers: once() }),
+    'take-down': () =>
+      operator.post(`/operator/v1/listings/${listing}/take-down`, {
+        payload: { reason: 'A fake' },
+      }),
+    endpoint: () =>
+      tools.post('/v1/webhooks', {
+        payload: { url: 'https://hook.example', events: ['listing.sold'] },
+      }),
+    'change of a listing': () => tools.patch(`/v1/listings/${listing}`, { payload: { price: 2 } }),
+    'change of a listing in the dashboard': () =>
+      shop.patch(`/dashboard/api/listings/${listing}`, { payload: { price: 2 } }),
+    holiday: () => tools.put('/tools/v1/holiday', { payload: { on: true } }),
+  }
+  for (const [name, write] of Object.entries(writes)) {
+    const response = await write()
+    expect([name, response.status]).toEqual([name, 503])
+    expectUnavailable(response)
+  }
+  await Promise.all([standby.runMail(), standby.runDeliveries()])
+  expect(logged.filter(({ level }) => level === 'error')).toEqual([])
+  await query(url, 'select pg_promote()')
+  await until('a write works', async () => (await writes.account()).status === 201)
 })

@@ -2,13 +2,16 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { once } from 'node:events'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   unlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -61,6 +64,14 @@ async function makeTemplate(): Promise<string> {
     template = undefined
   })
   return home
+}
+
+/** Makes the database of a DATA_DIR a read-only standby from its next start until `pg_promote()`. */
+export function makeStandby(dataDir: string): void {
+  const cluster = realpathSync(join(dataDir, 'postgres'))
+  const { uid, gid } = statSync(join(cluster, 'PG_VERSION'))
+  writeFileSync(join(cluster, 'standby.signal'), '')
+  chownSync(join(cluster, 'standby.signal'), uid, gid)
 }
 
 /** Starts an embedded database in this process. */
