@@ -64,13 +64,8 @@ export function circuitFor(url: string, times?: CircuitTimes): Circuit {
   }, times)
 }
 
-/** Opens a single connection for transactions (see `transactionsOn`). Outside of one the server rejects writes. */
-export function connectForTransactions(url: string, onclose: () => void): Sql {
-  return connectSingle(url, onclose, { default_transaction_read_only: true })
-}
-
 /** Opens a single connection that does not reconnect. */
-function connectSingle(url: string, onclose: () => void, settings: object = {}): Sql {
+export function connectSingle(url: string, onclose: () => void, settings: object = {}): Sql {
   const { address, path } = splitSocket(url)
   const sql: Sql = postgres(address, {
     ...connectionOptions,

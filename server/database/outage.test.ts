@@ -10,7 +10,7 @@ import { circuitFor, connect } from './connect.ts'
 import { POOL_LIMITS } from './pool.ts'
 import { openSignals } from './signals.ts'
 import type { Db, Sql } from './sql.ts'
-import { type Transactions, transactionsOn } from './transactions.ts'
+import { savepoint, type Transactions, transactionsOn } from './transactions.ts'
 import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
 
 /** Database outages as clients see them. The limits are shorter than in production, in the same order. */
@@ -113,6 +113,45 @@ it('a database that has become a read-only standby is unavailable to writes unti
     await end()
   }
 })
+
+it.each([
+  ['its database', 'alter database cardstall'],
+  ['all databases of the server', 'alter system'],
+])(
+  'a setting that makes %s read-only stops the transactions that write, until it is reset',
+  async (_, change) => {
+    const { url } = await start(await emptyDatabase(), { databaseName: 'cardstall' })
+    const admin = new URL(url)
+    admin.searchParams.set('default_transaction_read_only', 'off')
+    await query(admin.href, 'create table written ()')
+    const set = async (value: 'on' | 'off') => {
+      await query(admin.href, `${change} set default_transaction_read_only = ${value}`)
+      if (change === 'alter system') return query(admin.href, 'select pg_reload_conf()')
+      const others = `application_name = 'cardstall' and pid <> pg_backend_pid()`
+      return query(
+        admin.href,
+        `select pg_terminate_backend(pid, 5000) from pg_stat_activity where ${others}`,
+      )
+    }
+    const { begin, end } = transactionsOn(url, 2)
+    const insert = (db: Db) => db`insert into written default values`
+    const write = () => failure(begin(insert))
+    const writeInSavepoint = () => failure(begin((db) => savepoint(db, insert)))
+    const writes = async () => [await write(), await writeInSavepoint()]
+    try {
+      expect(await writes()).toEqual([undefined, undefined])
+      await set('on')
+      await until('a write is refused', async () => /read-only/.test(String(await write())), 5_000)
+      for (const refused of await writes()) expect(isUnavailable(refused)).toBe(true)
+      expect(await failure(begin(one, 'snapshot'))).toBe(undefined)
+      await set('off')
+      await until('a write works', async () => (await write()) === undefined, 5_000)
+      expect(await writes()).toEqual([undefined, undefined])
+    } finally {
+      await end()
+    }
+  },
+)
 
 describe('a pool', () => {
   it('a pool fails statements at once while the server refuses connections', () =>

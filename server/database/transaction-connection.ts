@@ -1,4 +1,4 @@
-import { connectAlone, connectForTransactions } from './connect.ts'
+import { connectAlone, connectSingle } from './connect.ts'
 import type { Sql } from './sql.ts'
 import { handlerOf, observe, type Statement, withHandler } from './statements.ts'
 import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
@@ -41,7 +41,7 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
   // A promise for all works would keep the callers of each, as long as the connection is open.
   let failWork: ((reason: Error) => void) | undefined
   let server: Server | undefined
-  const client = connectForTransactions(url, () =>
+  const client = connectSingle(url, () =>
     markClosed(new DatabaseUnavailable('The connection was lost during a transaction.')),
   )
   const watch = watchSilence(client, suspectMs, answered, (silentMs) => {
@@ -55,11 +55,13 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
     watch.stop()
     failWork?.(closed)
   }
+  /** From then on, the server rejects writes outside of transactions. */
   const identify = async (): Promise<Server> => {
     const rows = await client<Server[]>`
       select
         pg_backend_pid() as pid,
-        current_setting('server_version_num')::int >= 170000 as "limitsTransactions"
+        current_setting('server_version_num')::int >= 170000 as "limitsTransactions",
+        set_config('default_transaction_read_only', 'on', false)
     `
     server = rows[0]!
     return server

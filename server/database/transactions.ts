@@ -15,9 +15,19 @@ export type Begin = <T>(work: (db: Db) => Promise<T>, mode?: TransactionMode) =>
  */
 export type TransactionMode = 'write' | 'unboundedWrite' | 'snapshot'
 
+/**
+ * These sessions are read-only outside of transactions. An administrator's `default_transaction_read_only`, which that
+ * setting of the session hides, applies to the transaction.
+ */
+const BEGIN_WRITE = [
+  'begin isolation level read committed read write',
+  'set local default_transaction_read_only to default',
+  `select set_config('transaction_read_only', current_setting('default_transaction_read_only'), true) as "readOnly"`,
+].join('; ')
+
 const MODES: Record<TransactionMode, string> = {
-  write: 'begin isolation level read committed read write',
-  unboundedWrite: 'begin isolation level read committed read write',
+  write: BEGIN_WRITE,
+  unboundedWrite: BEGIN_WRITE,
   snapshot:
     'begin isolation level repeatable read read only; set local plan_cache_mode = force_custom_plan',
 }
@@ -79,7 +89,7 @@ export function transactionsOn(
   const idle: TransactionConnection[] = []
   const waiting = new Set<Waiter>()
   const open = new Set<TransactionConnection>()
-  /** Connections from before the circuit opened, or to a standby. They don't count, and are discarded on release. */
+  /** Connections from before the circuit opened, or to a read-only server. They don't count, and are discarded on release. */
   const stale = new Set<TransactionConnection>()
   let hasEnded = false
 
@@ -197,11 +207,19 @@ export function transactionsOn(
       // rejects the work's writes, because they are outside of a transaction.
       const begun = connection.sql
         .unsafe(MODES[mode] + (limitsTransactions ? limit.onServer : ''))
-        .catch((cause) => {
-          if (cause.code !== REFUSED_BY_STANDBY) throw cause
-          stale.add(connection)
-          throw new DatabaseUnavailable('The database is a read-only standby.', { cause })
-        })
+        .then(
+          (results) => {
+            // The session keeps the setting that it began with.
+            if (!results.flat().some(({ readOnly }) => readOnly === 'on')) return
+            stale.add(connection)
+            throw new DatabaseUnavailable('The database is read-only.')
+          },
+          (cause) => {
+            if (cause.code !== REFUSED_BY_STANDBY) throw cause
+            stale.add(connection)
+            throw new DatabaseUnavailable('The database is a read-only standby.', { cause })
+          },
+        )
       begun.catch(() => {})
       limit.start()
       try {
