@@ -50,3 +50,34 @@ it('dates and days are those of UTC, whatever settings the database has', async 
     await sql.end()
   }
 })
+
+it('arrays, texts and statements mean the same, whatever settings the database has', async () => {
+  const { db, url } = await testDatabase('empty')
+  const [{ name } = { name: '' }] = await db<{ name: string }[]>`select current_database() as name`
+  for (const setting of [
+    'array_nulls = off',
+    'standard_conforming_strings = off',
+    'default_transaction_isolation = serializable',
+    "idle_session_timeout = '1s'",
+  ]) {
+    await db.unsafe(`alter database ${name} set ${setting}`)
+  }
+  const sql = connect(url, { max: 1 })
+  try {
+    const [row] = await sql`
+      select
+        ${['a', null]}::text[] as list,
+        'a\\d' as text,
+        current_setting('transaction_isolation') as isolation,
+        current_setting('idle_session_timeout') as idle
+    `
+    expect(row).toEqual({
+      list: ['a', null],
+      text: 'a\\d',
+      isolation: 'read committed',
+      idle: '0',
+    })
+  } finally {
+    await sql.end()
+  }
+})

@@ -11,6 +11,9 @@ import type { Sql } from './sql.ts'
  */
 export const WRITE_LIMIT_MS = 10_000
 
+/** A string, because the client omits a numeric 0, and then the default of the database or role would apply. */
+const ZERO = '0' as unknown as number
+
 const INT8 = 20
 const DATE = 1082
 
@@ -87,6 +90,12 @@ export function connectSingle(url: string, onclose: () => void, settings: object
       TimeZone: 'UTC',
       DateStyle: 'ISO',
       bytea_output: 'hex',
+      // Statements and parameters are written for these defaults of PostgreSQL.
+      array_nulls: 'on',
+      standard_conforming_strings: 'on',
+      default_transaction_isolation: 'read committed',
+      // A pool keeps its idle sessions.
+      idle_session_timeout: ZERO,
       ...settings,
     },
   })
@@ -96,9 +105,6 @@ export function connectSingle(url: string, onclose: () => void, settings: object
 function refuseToConnect(): never {
   throw new Error('This connection is closed.')
 }
-
-/** A string, because the client omits a numeric 0, and then the default of the database or role would apply. */
-const ZERO = '0' as unknown as number
 
 /**
  * Opens a separate connection for LISTEN and session locks. It has no statement timeout, because it waits for locks,
