@@ -28,6 +28,10 @@ export async function withAdvisoryLock<T>(
 ): Promise<T> {
   const session = connectAlone(url)
   try {
+    // The wait for the lock is a transaction. PostgreSQL 17 and later have a time limit for it.
+    await session`
+      select set_config(name, '0', false) from pg_settings where name = 'transaction_timeout'
+    `
     const [row] = await session<{ pid: number }[]>`
       select pg_backend_pid() as pid, pg_advisory_lock(${LOCK_CLASS}::int, ${LOCKS[lock]}::int)
     `

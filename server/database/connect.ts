@@ -131,6 +131,7 @@ export function connectAlone(
     connection: {
       application_name,
       statement_timeout: ZERO,
+      lock_timeout: ZERO,
       idle_session_timeout: ZERO,
     },
   } as Parameters<typeof postgres>[1]) as unknown as Sql

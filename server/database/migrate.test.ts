@@ -4,7 +4,7 @@ import { databaseAtVersion } from '../test/database.ts'
 import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
-import { waitAtFence } from './advisory-lock.ts'
+import { waitAtFence, withAdvisoryLock } from './advisory-lock.ts'
 import { connect, connectAlone } from './connect.ts'
 import { migrate } from './migrate.ts'
 
@@ -35,6 +35,43 @@ it('a start waits for the migration of a process that was killed, even beyond th
   await killed`rollback`
   expect(announced[0]).toMatch(/^0057_/)
   expect(await migration).toEqual(announced)
+})
+
+it('a migration waits and works beyond the time limits that the database sets for transactions and locks', async () => {
+  const url = await databaseAtVersion(66)
+  const db = connect(url, { max: 2 })
+  const killed = connectAlone(url)
+  whenFileEnds(() => Promise.all([db.end({ timeout: 1 }), killed.end({ timeout: 1 })]))
+  const name = new URL(url).pathname.slice(1)
+  await killed.unsafe(`alter database ${name} set transaction_timeout = '1s'`)
+  await killed.unsafe(`alter database ${name} set lock_timeout = '1s'`)
+  await killed`begin`
+  await waitAtFence(killed, 'migrate')
+  let ended = false
+  const untilItWaits = (statement: string) =>
+    until(`the migration has waited longer than its limit in ${statement}`, async () => {
+      const waiting = await db`
+        select
+        from pg_stat_activity
+        where
+          datname = current_database()
+          and wait_event = 'advisory'
+          and query like ${`%${statement}(%`}
+          and clock_timestamp() - query_start > interval '1.5 seconds'
+      `
+      return ended || waiting.length > 0
+    })
+  const migration = await withAdvisoryLock(url, 'migrate', async () => {
+    const applied = migrate(db, url).finally(() => {
+      ended = true
+    })
+    applied.catch(() => {})
+    await untilItWaits('pg_advisory_lock')
+    return { applied }
+  })
+  await untilItWaits('pg_advisory_xact_lock')
+  await killed`rollback`
+  expect((await migration.applied)[0]).toMatch(/^0067_/)
 })
 
 it('a migration that deadlocks with a process of the earlier version is applied again', async () => {

@@ -70,7 +70,9 @@ async function applyMissing(
       const apply = () =>
         begin(async (tx) => {
           // Before the guard, which waits for the transaction of a process that was killed during a migration.
-          await tx.unsafe(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
+          await tx.unsafe(
+            `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}; set local lock_timeout = 0`,
+          )
           await lock.guard(tx)
           await tx.unsafe(text)
           await tx`insert into migrations (version, name) values (${version}, ${file})`

@@ -11,7 +11,10 @@ export type TimeLimit = {
   stop(): void
 }
 
-export const NO_LIMIT: TimeLimit = { onServer: '', start() {}, check() {}, stop() {} }
+const onServer = (ms: number) => `; set local transaction_timeout = ${ms}`
+
+/** The server's limit of the database or role does not apply either. */
+export const NO_LIMIT: TimeLimit = { onServer: onServer(0), start() {}, check() {}, stop() {} }
 
 /** The server's limit is longer: it only matters when this process is paused or COMMIT is delayed on the network. */
 const SERVER_MARGIN_MS = 1_000
@@ -26,7 +29,7 @@ export function limitOn(connection: Pick<TransactionConnection, 'abort'>, ms: nu
     )
   }
   return {
-    onServer: `; set local transaction_timeout = ${ms + SERVER_MARGIN_MS}`,
+    onServer: onServer(ms + SERVER_MARGIN_MS),
     start() {
       end = performance.now() + ms
       timer = setTimeout(abort, ms)
