@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import { registerArrayTypes } from './array-types.ts'
 import { type Circuit, type CircuitTimes, createCircuit } from './circuit.ts'
 import { type PoolLimits, poolOf } from './pool.ts'
-import { splitSocket } from './socket.ts'
+import { serverOf } from './server-address.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -69,10 +69,10 @@ export function circuitFor(url: string, times?: CircuitTimes): Circuit {
 
 /** Opens a single connection that does not reconnect. */
 export function connectSingle(url: string, onclose: () => void, settings: object = {}): Sql {
-  const { address, path } = splitSocket(url)
+  const { address, options: server } = serverOf(url)
   const sql: Sql = postgres(address, {
     ...connectionOptions,
-    path,
+    ...server,
     max: 1,
     onclose: () => {
       // Otherwise the client would reconnect for its pending statements, and nothing would close that connection.
@@ -120,10 +120,10 @@ export function connectAlone(
   } = {},
 ): Sql {
   const { application_name = 'cardstall', ...others } = options
-  const { address, path } = splitSocket(url)
+  const { address, options: server } = serverOf(url)
   return postgres(address, {
     ...connectionOptions,
-    path,
+    ...server,
     ...others,
     max: 1,
     idle_timeout: 0,

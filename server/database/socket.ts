@@ -4,7 +4,7 @@ import { join } from 'node:path'
 /** The longest path of a Unix socket on Linux and macOS, in bytes. */
 const MAX_PATH_BYTES = 103
 
-const DEFAULT_PORT = '5432'
+export const DEFAULT_PORT = '5432'
 
 const PREFIX = '.s.PGSQL.'
 
