@@ -130,3 +130,16 @@ it('a start warns once about a database whose locale converts the case of ASCII 
   expect((await seller.get('/v1/me')).status).toBe(200)
   expect(warningsOf(await startTestApp())).toEqual([])
 })
+
+it('a role that can use no schema of its search path is refused with the right that it lacks', async () => {
+  const url = new URL(await databaseAtVersion(1))
+  url.searchParams.set('search_path', 'nowhere')
+  const db = connect(url.href, { max: 1 })
+  try {
+    await expect(migrate(db, url.href)).rejects.toThrow(
+      'DATABASE_URL: the role cardstall can use no schema of its search_path (nowhere): grant it USAGE and CREATE on one.',
+    )
+  } finally {
+    await db.end()
+  }
+})

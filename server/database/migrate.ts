@@ -114,13 +114,25 @@ const REMEDIES: Record<string, string> = {
   '42723': OTHER_DATABASE, // duplicate function
 }
 
+type Server = {
+  version: number
+  encoding: string
+  database: string
+  role: string
+  schema: string | null
+  searchPath: string
+}
+
 async function refuseUnusableServer(sql: Sql): Promise<void> {
-  const [row] = await sql<{ version: number; encoding: string; database: string }[]>`
+  const [row] = await sql<Server[]>`
     select current_setting('server_version_num')::int as version,
            current_setting('server_encoding') as encoding,
-           current_database() as database
+           current_database() as database,
+           current_user as role,
+           current_schema() as schema,
+           current_setting('search_path') as "searchPath"
   `
-  const { version, encoding, database } = row!
+  const { version, encoding, database, role, schema, searchPath } = row!
   const major = Math.floor(version / 10_000)
   if (major < OLDEST_SERVER) {
     throw new StartError(
@@ -130,6 +142,11 @@ async function refuseUnusableServer(sql: Sql): Promise<void> {
   if (encoding !== 'UTF8') {
     throw new StartError(
       `DATABASE_URL: the encoding of the database ${database} is ${encoding}; create one with ENCODING 'UTF8'.`,
+    )
+  }
+  if (schema === null) {
+    throw new StartError(
+      `DATABASE_URL: the role ${role} can use no schema of its search_path (${searchPath}): grant it USAGE and CREATE on one.`,
     )
   }
 }

@@ -110,6 +110,7 @@ function addressOf(databaseUrl: string, { options }: Sql): string {
 
 /** The reason for a start error. */
 function reasonOf(error: NodeJS.ErrnoException, host: string): string {
+  const refused = `${host} refused the connection: ${error.message}`
   switch (error.code) {
     case 'ECONNREFUSED':
     case 'ENOENT':
@@ -119,7 +120,10 @@ function reasonOf(error: NodeJS.ErrnoException, host: string): string {
       return `the host name of ${host} cannot be resolved.`
     case 'CONNECT_TIMEOUT':
       return `${host} does not answer.`
+    case 'ECONNRESET':
+      if (!error.message.includes('before secure TLS connection')) return refused
+      return `${host} closed the connection instead of encrypting it: turn on ssl in the settings of the server.`
     default:
-      return `${host} refused the connection: ${error.message}`
+      return refused
   }
 }

@@ -67,6 +67,11 @@ export const url =
   (...protocols: string[]): Parser<string> =>
   (text) => {
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text
+    if (protocols.some((protocol) => text.startsWith(`${protocol}//`))) {
+      throw new InvalidValue(
+        'must be a valid URL, with one host, a number as its port, and special characters percent-encoded.',
+      )
+    }
     throw new InvalidValue(
       `must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`,
     )
