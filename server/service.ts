@@ -12,6 +12,7 @@ import { sharedTransactions } from './database/shared-transactions.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
 import { warnOfLocale } from './database/warn-of-locale.ts'
+import { warnOfPooler } from './database/warn-of-pooler.ts'
 import { type EventWatch, watchEvents } from './events/follow.ts'
 import type { FileStore } from './files/file-store.ts'
 import { openFileStore } from './files/open.ts'
@@ -81,6 +82,7 @@ export async function openService(
   closers.push(() => sql.end({ timeout: 5 }))
   await migrate(sql, databaseUrl, (migrations) => log.info({ migrations }, 'updating the database'))
   await warnOfLocale({ db: sql, log })
+  await warnOfPooler({ db: sql, log })
 
   const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { startTestApp } from '../test/app.ts'
+import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import { inTransaction } from './in-transaction.ts'
-import { localSignals, type Topic } from './signals.ts'
+import { localSignals, openSignals, type Topic } from './signals.ts'
 
 it('a signal reaches the subscribers of its topic until they unsubscribe', async () => {
   const { signal, on } = localSignals()
@@ -68,4 +70,26 @@ it.each<[Topic, { reaches: boolean }]>([
   await ctx.signal('new-keys')
   await until('the last signal arrives', () => heard.includes('the last'))
   expect(heard).toEqual(reaches ? [topic, 'the last'] : ['the last'])
+})
+
+it('notices that do not arrive are an error in the log, once, and those that arrive are none', async () => {
+  const [{ url }, { db: elsewhere }, { db }] = [
+    await testDatabase(),
+    await testDatabase(),
+    await testDatabase(),
+  ]
+  const logged: string[] = []
+  const log = { error: (_: object, message: string) => logged.push(message), warn() {} } as never
+  // As with a pooler: the notices are sent on another session than the one that listens.
+  const lost = await openSignals(url, elsewhere, log, { noticeTimeoutMs: 100 })
+  await until('the error is logged', () => logged.length > 0)
+  await lost.close()
+  expect(logged).toEqual([expect.stringMatching(/^notifications of the database do not arrive/)])
+  const [row] = await db`select current_database() as name`
+  const own = new URL(url)
+  own.pathname = `/${row!.name}`
+  const signals = await openSignals(own.href, db, log, { noticeTimeoutMs: 2_000 })
+  await sleep(2_200)
+  await signals.close()
+  expect(logged).toHaveLength(1)
 })

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
 import type { Log } from '../log.ts'
 import { unlessLate } from '../time/unless-late.ts'
 import type { Circuit } from './circuit.ts'
@@ -98,7 +99,11 @@ export async function openSignals(
   url: string,
   db: Db,
   log: Log,
-  { siblings, circuit }: { siblings?: Siblings | undefined; circuit?: Circuit } = {},
+  {
+    siblings,
+    circuit,
+    noticeTimeoutMs = NOTICE_TIMEOUT_MS,
+  }: { siblings?: Siblings | undefined; circuit?: Circuit; noticeTimeoutMs?: number } = {},
 ): Promise<Signals> {
   const { notify, on, topics } = subscriptions()
   siblings?.listen(notify)
@@ -111,9 +116,26 @@ export async function openSignals(
     }
     sendSoon.set(topic, throttle(THROTTLE_MS, send))
   }
+  /** The payload of a notice to this process alone. The other processes ignore it. */
+  const test = `test:${randomUUID()}`
+  let testTimer: NodeJS.Timeout | undefined
+  let isReported = false
+  const testNotices = async () => {
+    clearTimeout(testTimer)
+    testTimer = setTimeout(() => {
+      if (isReported || !notices.connected) return
+      isReported = true
+      log.error(
+        {},
+        'notifications of the database do not arrive, so other services keep accepting revoked keys: DATABASE_URL must not name a pooler in transaction mode (docs/configuration.md#poolers)',
+      )
+    }, noticeTimeoutMs).unref()
+    await notifyChannel(db, test).catch(() => clearTimeout(testTimer))
+  }
   const notices = await listenForNotices(url, log, {
-    received: notify,
+    received: (payload) => (payload === test ? clearTimeout(testTimer) : notify(payload as Notice)),
     restored: () => {
+      void testNotices()
       circuit?.answered()
       for (const topic of topics()) if (REACH[topic] !== 'this process') notify(topic)
     },
@@ -129,7 +151,10 @@ export async function openSignals(
     get connected() {
       return notices.connected
     },
-    close: notices.close,
+    close() {
+      clearTimeout(testTimer)
+      return notices.close()
+    },
   }
 }
 
@@ -204,11 +229,14 @@ const HEARTBEAT_TIMEOUT_MS = 2_000
 /** A pause of this process counts as a quarter of the timeout at most. */
 const HEARTBEAT_STEPS = 4
 const RECONNECT_DELAY_MS = 300
+const NOTICE_TIMEOUT_MS = 10_000
 /** After this time an attempt to connect is abandoned for a new one: its first packet may be lost. */
 const CONNECT_TIMEOUT_MS = 3_000
 
-async function sendNotice(db: Db, notice: Notice): Promise<void> {
-  await db`select pg_notify(${CHANNEL}, ${notice})`
+const sendNotice = (db: Db, notice: Notice) => notifyChannel(db, notice)
+
+async function notifyChannel(db: Db, payload: string): Promise<void> {
+  await db`select pg_notify(${CHANNEL}, ${payload})`
 }
 
 /**
@@ -218,7 +246,7 @@ async function sendNotice(db: Db, notice: Notice): Promise<void> {
 async function listenForNotices(
   url: string,
   log: Log,
-  { received, restored }: { received: (notice: Notice) => void; restored: () => void },
+  { received, restored }: { received: (payload: string) => void; restored: () => void },
 ) {
   let connected = false
   let closed = false
@@ -239,7 +267,7 @@ async function listenForNotices(
     const opening = connectAlone(url, {
       application_name: 'cardstall notices',
       connect_timeout: CONNECT_TIMEOUT_MS / 1000,
-      onnotify: (_channel, payload) => received(payload as Notice),
+      onnotify: (_channel, payload) => received(payload),
       onclose: () => lost(new Error('connection closed'), opening),
     })
     session = opening
