@@ -17,6 +17,16 @@ export const session = {
 
   state: (): State => state,
 
+  /** Waits until the session is valid again. */
+  back: (): Promise<void> =>
+    new Promise((resolve) => {
+      const unsubscribe = subscribe(() => {
+        if (state !== 'valid') return
+        unsubscribe()
+        resolve()
+      })
+    }),
+
   /** Takes the state of the session from a response. */
   is(next: State): void {
     if (next === state) return
@@ -29,8 +39,9 @@ let account: number | undefined
 let state: State = 'valid'
 const listeners = new Set<() => void>()
 
-export const useSession = () =>
-  useSyncExternalStore((changed) => {
-    listeners.add(changed)
-    return () => listeners.delete(changed)
-  }, session.state)
+function subscribe(changed: () => void): () => void {
+  listeners.add(changed)
+  return () => listeners.delete(changed)
+}
+
+export const useSession = () => useSyncExternalStore(subscribe, session.state)

@@ -1,8 +1,10 @@
-import { useSyncExternalStore } from 'react'
 import { inBatches } from '../../../sdk/src/csv.ts'
+import { ApiError } from '../client.ts'
 import { readAgain } from '../query-client.ts'
+import { session } from '../session.ts'
 import { notify } from '../ui/toast.tsx'
 import { createListings, pause, UnknownOutcomeError, untilWritten } from './api.ts'
+import { currentRun, databaseOf, type Run, show } from './import-state.ts'
 import {
   changeProgress,
   type Failure,
@@ -16,7 +18,8 @@ import {
 /**
  * Runs the import: chunk after chunk, at the pace of the write limit. Each chunk has a key of its own and is the same after
  * a reload, so the service lists it once, however often it is sent. The run goes on while other pages are open. One tab
- * sends, and the others show its progress; the stored progress tells all of them that one has paused or discarded it.
+ * sends, and the others show its progress; the stored progress tells all of them that one has paused or discarded it. After
+ * a long interruption the member decides whether it goes on.
  */
 
 const CHUNK = 100
@@ -24,52 +27,38 @@ const CHUNK = 100
 /** Time between two looks at the progress of another tab. */
 const LOOK_MS = 1_000
 
-export type Run = {
-  file: ImportFile
-  /** The items of the file, as they are sent. */
-  chunks: ImportFile['items'][]
-  progress: Progress
-  state: 'running' | 'stopped' | 'done'
-  /** Seconds that the service asks to wait. */
-  waitingS: number
-  /** Why it has stopped. */
-  error?: string
-  /** Problems of the account, such as that nobody can order from it. */
-  warnings?: string[]
-}
+/** The member continues an import that was interrupted for longer: prices and stock of the file may be out of date. */
+const MAX_INTERRUPTION_MS = 15 * 60_000
 
-let run: Run | undefined
+const INTERRUPTED = 'It was interrupted for more than 15 minutes.'
+
+const isInterrupted = ({ activeAt }: Pick<Progress, 'activeAt'>, waitingS = 0) =>
+  !(Date.now() - activeAt < MAX_INTERRUPTION_MS + 1000 * waitingS)
+
 let stopper: AbortController | undefined
-const listeners = new Set<() => void>()
-
-function show(next: Run | undefined): void {
-  run = next
-  for (const listener of listeners) listener()
-}
 
 /** Changes what is shown of an import, unless it was discarded meanwhile. */
 function update(id: string, changes: Partial<Run>): void {
+  const run = currentRun()
   if (run?.file.id === id) show({ ...run, ...changes })
 }
 
-/** The import of this account; undefined if there is none. */
-export const useRun = () =>
-  useSyncExternalStore(
-    (changed) => {
-      listeners.add(changed)
-      return () => listeners.delete(changed)
-    },
-    () => run,
-  )
-
 /** Continues an import that a reload has interrupted, and shows that of another tab. */
 export async function resume(shop: string): Promise<void> {
-  if (run) return
+  if (currentRun()) return
   const stored = await readImport(shop).catch(() => undefined)
-  if (!stored || run) return
+  if (!stored || currentRun()) return
   const { file, progress } = stored
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
-  if (!progress.isPaused) await send(shop)
+  await goOn(shop, progress)
+}
+
+/** Sends the rest, if there is one, unless the member has to continue the import. */
+async function goOn(shop: string, progress: Progress): Promise<void> {
+  const { file, chunks } = currentRun()!
+  if (progress.isPaused) return
+  if (progress.next === chunks.length || !isInterrupted(progress)) return send(shop)
+  update(file.id, { error: INTERRUPTED })
 }
 
 /** Begins an import. Shows that of another tab instead, and returns false, if it has begun one meanwhile. */
@@ -80,7 +69,13 @@ export async function begin(shop: string, file: ImportFile): Promise<boolean> {
     void resume(shop)
     return false
   }
-  const progress: Progress = { next: 0, created: 0, failed: [], sentAt: null }
+  const progress: Progress = {
+    next: 0,
+    created: 0,
+    failed: [],
+    sentAt: null,
+    activeAt: Date.now(),
+  }
   await storeImport(shop, file, progress)
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
   void send(shop)
@@ -100,13 +95,19 @@ export const unsentOf = ({ chunks, progress: { next, sentAt } }: Run): Failure[]
 
 /** Continues an import that has stopped. */
 export async function start(shop: string): Promise<void> {
+  const run = currentRun()
   if (run?.state !== 'stopped') return
-  await change(shop, run.file.id, (stored) => ({ ...stored, isPaused: false }))
+  await change(shop, run.file.id, (stored) => ({
+    ...stored,
+    isPaused: false,
+    activeAt: Date.now(),
+  }))
   await send(shop)
 }
 
 /** Pauses the import, also in the tab that sends it, and shows how far that one has come. */
 export async function stop(shop: string): Promise<void> {
+  const run = currentRun()
   if (!run) return
   try {
     await change(shop, run.file.id, (stored) => ({ ...stored, isPaused: true }))
@@ -118,6 +119,7 @@ export async function stop(shop: string): Promise<void> {
 /** Forgets the import, which ends it in all tabs. Rows that were listed stay. */
 export async function discard(shop: string): Promise<void> {
   stopper?.abort()
+  const run = currentRun()
   if (run) await forgetImport(shop, run.file.id)
   show(undefined)
 }
@@ -130,11 +132,12 @@ async function change(
 ): Promise<Progress | undefined> {
   const progress = await changeProgress(shop, id, work)
   if (progress) update(id, { progress })
-  else if (run?.file.id === id) show(undefined)
+  else if (currentRun()?.file.id === id) show(undefined)
   return progress
 }
 
 async function send(shop: string): Promise<void> {
+  const run = currentRun()
   if (run?.state !== 'stopped') return
   const {
     file: { id },
@@ -154,7 +157,11 @@ async function send(shop: string): Promise<void> {
   const sendRest = async () => {
     let progress = await look()
     while (progress.next < chunks.length) {
-      progress = await sendNext(id, chunks[progress.next]!, progress, keep, signal)
+      const sent = sendNext(id, chunks[progress.next]!, progress, keep, signal)
+      progress = await sent.catch((error) => {
+        if (error === OVERTAKEN) return look()
+        throw error
+      })
     }
   }
   update(id, { state: 'running', error: undefined })
@@ -167,8 +174,15 @@ async function send(shop: string): Promise<void> {
   } catch (error) {
     const message = signal.aborted ? undefined : (error as Error).message
     update(id, { state: 'stopped', waitingS: 0, error: message })
+    if (session.state() !== 'valid') void session.back().then(() => rejoin(shop, id))
   }
   await readAgain(['listings'])
+}
+
+/** Goes on after a sign-in in another tab, which may have continued the import itself. */
+async function rejoin(shop: string, id: string): Promise<void> {
+  const progress = await change(shop, id, (stored) => stored)
+  if (progress && currentRun()?.state === 'stopped') await goOn(shop, progress)
 }
 
 /** Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. */
@@ -177,36 +191,43 @@ async function unlessElsewhere(shop: string, work: () => Promise<void>): Promise
     await work()
     return true
   }
-  const name = `cardstall-import-${shop}`
-  return navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+  return navigator.locks.request(databaseOf(shop), { ifAvailable: true }, async (lock) => {
     if (lock) await work()
     return lock !== null
   })
 }
 
+/** Another tab has sent the chunk. Without locks, each tab sends. */
+const OVERTAKEN = new Error('The import goes on in another tab.')
+
 async function sendNext(
   id: string,
   chunk: ImportFile['items'],
-  { next, sentAt }: Progress,
+  { next, sentAt, activeAt }: Progress,
   keep: (work: (stored: Progress) => Progress) => Promise<Progress>,
   signal: AbortSignal,
 ): Promise<Progress> {
+  let attemptedAt = activeAt
   const answer = await untilWritten(
     () =>
       createListings(
         chunk.map(({ item }) => item),
         `import-${id}-${next}`,
-      ),
+      ).catch((error) => {
+        if (error instanceof ApiError) activeAt = Date.now()
+        throw error
+      }),
     sentAt,
     async (sentAt) => {
+      if (isInterrupted({ activeAt }, currentRun()?.waitingS)) throw new Error(INTERRUPTED)
+      attemptedAt = Date.now()
       // Before it is sent: a reload must find that it may have been listed. A chunk of a paused import is not sent.
       const { next: stored } = await keep((stored) =>
         stored.next === next && !(stored.isPaused && sentAt !== null)
-          ? { ...stored, sentAt }
+          ? { ...stored, sentAt, activeAt }
           : stored,
       )
-      // Without locks, several tabs may send.
-      if (stored !== next) throw new Error('The import goes on in another tab.')
+      if (stored !== next) throw OVERTAKEN
     },
     signal,
     (waitingS) => update(id, { waitingS }),
@@ -233,6 +254,8 @@ async function sendNext(
           created: stored.created + (answer?.created ?? 0),
           failed: [...stored.failed, ...failed],
           sentAt: null,
+          // The computer may have slept during the attempt.
+          activeAt: isInterrupted({ activeAt: attemptedAt }) ? attemptedAt : Date.now(),
         }
       : stored,
   )

@@ -1,20 +1,16 @@
 import type { CsvRow, Item } from '../../../sdk/src/csv.ts'
+import { databaseOf } from './import-state.ts'
 
 /**
  * The import under way, kept in the browser's database, so that a reload continues it. One per shop.
  */
 
-/**
- * Identifies the shop of an import. After `npm run reset`, or when a marketplace follows a trial at its address, another
- * account has the same id: its shop must not get the rest of the import.
- */
-export const importKey = ({ id, created_at }: { id: number; created_at: string }): string =>
-  `${id}-${created_at}`
-
 /** The rows to list, and the file that they come from. Never changes while the import runs. */
 export type ImportFile = {
   id: string
   name: string
+  /** When the member has begun it (Unix milliseconds); absent in a file that an earlier version stored. */
+  begunAt?: number
   columns: string[]
   rows: CsvRow[]
   /** Absent in a file that an earlier version stored. */
@@ -34,6 +30,8 @@ export type Progress = {
   failed: Failure[]
   /** When the next chunk was sent first (Unix milliseconds); null if it was not sent yet. */
   sentAt: number | null
+  /** When the service answered last, or the member began or continued the import (Unix milliseconds). */
+  activeAt: number
   /** No tab goes on until the member continues the import. */
   isPaused?: boolean
 }
@@ -41,7 +39,7 @@ export type Progress = {
 const STORE = 'import'
 
 function open(shop: string): Promise<IDBDatabase> {
-  const request = indexedDB.open(`cardstall-import-${shop}`, 1)
+  const request = indexedDB.open(databaseOf(shop), 1)
   request.onupgradeneeded = () => request.result.createObjectStore(STORE)
   return settled(request)
 }

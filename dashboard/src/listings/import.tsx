@@ -24,14 +24,15 @@ import { ConfirmDialog } from '../ui/dialog.tsx'
 import { unlessDoubleClick } from '../ui/double-click.ts'
 import { Select } from '../ui/fields.tsx'
 import { FormErrors } from '../ui/form.tsx'
-import { formatMoney, formatNumber, plural } from '../ui/format.ts'
+import { formatDateTime, formatMoney, formatNumber, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar } from './bulk.tsx'
-import { begin, discard, type Run, resume, start, stop, unsentOf, useRun } from './import-run.ts'
-import { type Failure, type ImportFile, importKey } from './import-store.ts'
+import { begin, discard, resume, start, stop, unsentOf } from './import-run.ts'
+import { importKey, type Run, rowsLeft, useRun } from './import-state.ts'
+import type { Failure, ImportFile } from './import-store.ts'
 
 /** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
 export default function ImportListings() {
@@ -61,6 +62,7 @@ export default function ImportListings() {
               const hasBegun = await begin(shop, {
                 id: randomName(),
                 name: file.name,
+                begunAt: Date.now(),
                 columns,
                 rows,
                 separator,
@@ -439,8 +441,8 @@ function RowList({
 }
 
 function Running({ run, shop }: { run: Run; shop: string }) {
-  const { file, chunks, progress, state, waitingS, error, warnings = [] } = run
-  const sent = chunks.slice(0, progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
+  const { file, progress, state, waitingS, error, warnings = [] } = run
+  const left = rowsLeft(run)
   const failed = failedIn(run)
   const [isDiscarding, setIsDiscarding] = useState(false)
   const [isSaved, setIsSaved] = useState(false)
@@ -448,17 +450,22 @@ function Running({ run, shop }: { run: Run; shop: string }) {
     <Section
       title={state === 'done' ? 'The import is complete' : `Importing ${file.name}`}
       help={
-        state === 'done'
-          ? undefined
-          : 'It goes on while you use other pages, and after a reload of this page.'
+        state === 'done' ? undefined : 'It goes on while you use other pages, and after a reload.'
       }
     >
-      <Bar label="Rows sent" done={sent} total={file.items.length} />
+      <Bar label="Rows sent" done={file.items.length - left} total={file.items.length} />
       <p role="status">
         {plural(progress.created, 'row')} listed
         {failed.length > 0 && `, ${plural(failed.length, 'row')} failed`}.
-        {waitingS > 0 && ` Waiting ${waitingS} s, because the limit of writes is used up.`}
+        {waitingS > 0 && ` Waiting ${waitingS} s for the service.`}
       </p>
+      {state === 'stopped' && (
+        <p>
+          {file.begunAt && `It began on ${formatDateTime(new Date(file.begunAt).toISOString())}. `}
+          <strong>Continue</strong> lists the {plural(left, 'row')} left, with the prices and the
+          stock of the file.
+        </p>
+      )}
       <FormErrors messages={[...(error ? [error] : []), ...warnings]} />
       {failed.length > 0 && (
         <>

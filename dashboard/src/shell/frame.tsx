@@ -3,10 +3,10 @@ import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { useSession } from '../session.ts'
 import { Button, SignInLink } from '../ui/button.tsx'
-import { Icon } from '../ui/icons.tsx'
 import { NoSuchPage } from '../ui/page-header.tsx'
 import { Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
+import { Banner } from './banner.tsx'
 import { keepFocus } from './keep-focus.ts'
 import type { Page } from './lazy-page.ts'
 import { Navigation, type NavigationProps } from './navigation.tsx'
@@ -19,12 +19,14 @@ type FrameProps = Omit<NavigationProps, 'search'> & {
   search?: SearchDialog | undefined
   /** The notice of a sandbox; undefined outside it. */
   sandboxNotice?: string | undefined
+  /** A message that stays while it applies, below those about the connection and the session. */
+  banner?: ReactNode
   /** The page, or what stands in its place. */
   content: ReactNode
 }
 
 /** The frame of all pages: navigation, banners, messages. */
-export function Frame({ sandboxNotice, content, search, ...navigation }: FrameProps) {
+export function Frame({ sandboxNotice, banner, content, search, ...navigation }: FrameProps) {
   useEffect(keepFocus, [])
   return (
     <div className="shell">
@@ -33,7 +35,7 @@ export function Frame({ sandboxNotice, content, search, ...navigation }: FramePr
       </a>
       <Navigation {...navigation} search={search && <SearchButton load={search} />} />
       <div className="content">
-        <Banners sandboxNotice={sandboxNotice} />
+        <Banners sandboxNotice={sandboxNotice} banner={banner} />
         <main id="main" tabIndex={-1}>
           {content}
         </main>
@@ -63,7 +65,7 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
   </PageErrors>
 )
 
-function Banners({ sandboxNotice }: Pick<FrameProps, 'sandboxNotice'>) {
+function Banners({ sandboxNotice, banner }: Pick<FrameProps, 'sandboxNotice' | 'banner'>) {
   const isConnected = useIsConnected()
   const session = useSession()
   const status = useRef<HTMLDivElement>(null)
@@ -97,14 +99,8 @@ function Banners({ sandboxNotice }: Pick<FrameProps, 'sandboxNotice'>) {
             </Button>
           </Banner>
         )}
+        {banner}
       </div>
     </section>
   )
 }
-
-const Banner = ({ tone = 'neutral', children }: { tone?: string; children: ReactNode }) => (
-  <div className={`banner ${tone}`}>
-    <Icon name={tone === 'warn' ? 'warning' : 'info'} />
-    <p>{children}</p>
-  </div>
-)

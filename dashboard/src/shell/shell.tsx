@@ -5,6 +5,7 @@ import { setClock, setTimeZone } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { CurrentPage, Frame } from './frame.tsx'
+import { ImportBanner } from './import-banner.tsx'
 import { useMe } from './me.ts'
 import { sandboxNotice } from './sandbox-notice.ts'
 
@@ -23,6 +24,7 @@ export function Shell() {
       pages={PAGES}
       sandboxNotice={me && sandboxNotice(me)}
       search={me && search}
+      banner={me && <ImportBanner account={me.account} />}
       content={
         me ? (
           <CurrentPage pages={PAGES} />

@@ -8,12 +8,13 @@ import {
   downloadBy,
   expectAccessible,
   holdRequests,
+  holdResponse,
   loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
 import { importRecords } from '../../test/catalog-fixture.ts'
 import { cardItem, items, list } from '../../test/fixtures/listings.ts'
-import { chooseFile, DAY_S, expireKeys, newShop } from '../../test/listings-page.ts'
+import { chooseFile, DAY_S, expireKeys, newShop, readAgain } from '../../test/listings-page.ts'
 
 /** A person's steps with checks of accessibility between them, on a busy machine. */
 const TIMEOUT_MS = 180_000
@@ -361,6 +362,99 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     expect(await totalOf(seller)).toBe(150)
     await second.getByRole('button', { name: 'Import another file' }).click()
     await second.getByRole('button', { name: 'List 1 row' }).waitFor()
+  })
+
+  const LEAVE = 'Overview'
+  const STOPPED = 'The import of stock.csv has stopped. Rows left: 150 of 150.'
+
+  it('an import goes on after a reload of another page', async () => {
+    const { seller, first, release, chunks } = await openTwoTabs()
+    await startImport(first, 150)
+    await first.getByRole('link', { name: LEAVE }).click()
+    await first.reload()
+    await first.getByRole('heading', { name: LEAVE }).waitFor()
+    await expect.poll(chunks).toBe(2)
+    release()
+    await expect.poll(() => totalOf(seller)).toBe(150)
+    expect(await first.getByText(/has stopped/).count()).toBe(0)
+  })
+
+  it('an import that was interrupted for more than 15 minutes says so on every page, and lists the rest only if the seller continues it', async () => {
+    const { seller, first, release } = await openTwoTabs()
+    await startImport(first, 150)
+    await first.clock.setFixedTime(Date.now() + 16 * 60_000)
+    await first.getByRole('link', { name: LEAVE }).click()
+    await first.reload()
+    await first.getByText(STOPPED).waitFor()
+    await first.getByRole('heading', { name: LEAVE }).waitFor()
+    await expectAccessible(first)
+    release()
+    await first.getByRole('link', { name: 'Open the import' }).click()
+    await first.getByText(/It began on .* 150 rows left/).waitFor()
+    expect(await first.getByText(STOPPED).count()).toBe(0)
+    await expectAccessible(first)
+    expect(await totalOf(seller)).toBe(0)
+    await first.getByRole('button', { name: 'Continue' }).click()
+    await first.getByText('150 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
+  })
+
+  it('an import whose computer sleeps for more than 15 minutes lists the rest only if the seller continues it', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member })
+    const { ready, release } = await holdResponse(page, '**/dashboard/api/listings', {
+      method: 'POST',
+    })
+    await startImport(page, 250)
+    await ready
+    await page.clock.setFixedTime(Date.now() + 16 * 60_000)
+    release()
+    await page.getByText('100 rows listed.').waitFor()
+    await page.getByText(/It began on .* 150 rows left/).waitFor()
+    expect(await totalOf(seller)).toBe(100)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('250 rows listed.').waitFor()
+    await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
+    await page.reload()
+    await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
+  })
+
+  it('an import that is refused while another page is open says so there', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /status of 403/ })
+    const { sent, release } = await holdRequests(page, '**/dashboard/api/listings', {
+      method: 'POST',
+    })
+    await startImport(page, 150)
+    await sent
+    await page.getByRole('link', { name: LEAVE }).click()
+    await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+      payload: { payout_verified: false },
+    })
+    release()
+    await page.getByText(STOPPED).waitFor()
+    await page.getByRole('link', { name: 'Open the import' }).click()
+    await page.getByText(/payout setup/).waitFor()
+  })
+
+  it('an import whose session has ended goes on after a sign-in in another tab', async () => {
+    const { seller, member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /status of 401/ })
+    const { sent, release } = await holdRequests(page, '**/dashboard/api/listings', {
+      method: 'POST',
+    })
+    await startImport(page, 150)
+    await sent
+    const next = await app.member(seller.accountId)
+    await page.context().clearCookies()
+    release()
+    await page.getByRole('button', { name: 'Continue' }).waitFor()
+    const [name, value] = next.cookie.split('=') as [string, string]
+    await page.context().addCookies([{ name, value, url: app.address }])
+    // The seller comes back from the other tab, and the page reads again.
+    await readAgain(page)
+    await page.getByText('150 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
   })
 
   it('a row whose response was lost is not listed again when its idempotency key has expired', async () => {

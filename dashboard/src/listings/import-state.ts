@@ -1,0 +1,49 @@
+import { useSyncExternalStore } from 'react'
+import type { ImportFile, Progress } from './import-store.ts'
+
+/** The import of this account, as this tab shows it. Small, because every page of the dashboard loads it. */
+
+export type Run = {
+  file: ImportFile
+  /** The items of the file, as they are sent. */
+  chunks: ImportFile['items'][]
+  progress: Progress
+  state: 'running' | 'stopped' | 'done'
+  /** Seconds that the service asks to wait. */
+  waitingS: number
+  /** Why it has stopped. */
+  error?: string | undefined
+  /** Problems of the account, such as that nobody can order from it. */
+  warnings?: string[]
+}
+
+let run: Run | undefined
+const listeners = new Set<() => void>()
+
+/** undefined if there is no import */
+export const currentRun = () => run
+
+export function show(next: Run | undefined): void {
+  run = next
+  for (const listener of listeners) listener()
+}
+
+export const useRun = () =>
+  useSyncExternalStore((changed) => {
+    listeners.add(changed)
+    return () => listeners.delete(changed)
+  }, currentRun)
+
+/** The rows whose outcome the service has not said. */
+export const rowsLeft = ({ chunks, progress }: Run) =>
+  chunks.slice(progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
+
+/**
+ * Identifies the shop of an import. After `npm run reset`, or when a marketplace follows a trial at its address, another
+ * account has the same id: its shop must not get the rest of the import.
+ */
+export const importKey = ({ id, created_at }: { id: number; created_at: string }): string =>
+  `${id}-${created_at}`
+
+/** The name of the browser's database that has the import of a shop. */
+export const databaseOf = (shop: string) => `cardstall-import-${shop}`
