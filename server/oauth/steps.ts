@@ -90,6 +90,23 @@ export async function findStep(
   return step?.request
 }
 
+/** Whether a request waits for the decision of another member. */
+export async function waitsForAnother(
+  { db }: Context,
+  memberId: number,
+  uid: string,
+): Promise<boolean> {
+  if (!looksLikeToken(uid)) return false
+  const found = await db`
+    select from oauth_steps
+    where
+      uid_hash = decode(${hashToken(uid)}, 'hex')
+      and member_id <> ${memberId}
+      and expires_at > clock_timestamp()
+  `
+  return found.length > 0
+}
+
 /**
  * Ends a request with the member's decision. The second request of a double click gets the same result: the browser shows
  * only the response to that one.

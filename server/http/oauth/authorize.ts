@@ -1,11 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, notFound } from '../../errors.ts'
+import type { SignedInMember } from '../../members/sessions.ts'
 import { clientDocuments } from '../../oauth/client-documents.ts'
 import { type Client, findClient } from '../../oauth/clients.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import { hostOf, isLocal, isRegistered, withParameters } from '../../oauth/redirect-uri.ts'
 import { requireScopes, requireToolServer } from '../../oauth/resources.ts'
-import { type AuthorizationRequest, createStep, decideStep, findStep } from '../../oauth/steps.ts'
+import {
+  type AuthorizationRequest,
+  createStep,
+  decideStep,
+  findStep,
+  waitsForAnother,
+} from '../../oauth/steps.ts'
 import type { Service } from '../../service.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
@@ -20,6 +27,7 @@ import {
   requireMember,
   scopeFields,
   shopOf,
+  signedInAs,
 } from './consent.ts'
 import { limitRequests, readForm } from './endpoint.ts'
 import { type Parameters, readParameters, requireParameter } from './parameters.ts'
@@ -30,6 +38,17 @@ import { type Parameters, readParameters, requireParameter } from './parameters.
  */
 export function authorizationHandlers(ctx: Service) {
   const documents = clientDocuments(ctx)
+
+  /** The response for a request that doesn't wait for the member who is signed in. */
+  async function sendMissing(request: FastifyRequest, reply: FastifyReply, member: SignedInMember) {
+    if (!(await waitsForAnother(ctx, member.id, uidOf(request)))) throw stepGone()
+    return sendForm(request, reply.code(404), {
+      title: 'That didn’t work',
+      main: html`<p>Another member has opened this request, and decides it.</p>
+${signedInAs(ctx, request, member)}`,
+    })
+  }
+
   return {
     async authorize(request: FastifyRequest, reply: FastifyReply) {
       await limitRequests(ctx, request, 'authorize')
@@ -68,23 +87,24 @@ export function authorizationHandlers(ctx: Service) {
       const member = await requireMember(ctx, request, reply)
       if (!member) return reply
       const step = await findStep(ctx, member.id, uidOf(request))
-      if (!step) throw stepGone()
+      if (!step) return sendMissing(request, reply, member)
       const shop = await shopOf(ctx, member)
-      return sendConsent(request, reply, step, shop)
+      return sendConsent(ctx, request, reply, member, { step, shop })
     },
 
     async decideConsent(request: FastifyRequest, reply: FastifyReply) {
       const member = await requireMember(ctx, request, reply)
       if (!member) return reply
       const step = await findStep(ctx, member.id, uidOf(request), true)
-      if (!step) throw stepGone()
+      if (!step) return sendMissing(request, reply, member)
       const fields = fieldsOf(request)
       const shop = await shopOf(ctx, member)
       const isAllowed = fields.decision === 'allow' && shop.apiAccess === 'enabled'
       const scopes = checkedScopes(fields, step.scopes)
       if (isAllowed && scopes.length === 0) {
         const message = 'Choose at least one permission, or refuse.'
-        return sendConsent(request, reply.code(422), step, shop, { message, checked: scopes })
+        const rejected = { message, checked: scopes }
+        return sendConsent(ctx, request, reply.code(422), member, { step, shop, rejected })
       }
       const decision = isAllowed ? scopes : undefined
       const code = await decideStep(ctx, member, uidOf(request), decision, request.id)
@@ -191,13 +211,33 @@ const sendError = (
 <p><a class="button" href="${target}">Go back to ${host}</a></p>`,
   })
 
+/** The address of a request, at which another member can open it. */
+const addressOf = (step: AuthorizationRequest) =>
+  `/oauth/authorize?${new URLSearchParams({
+    client_id: step.clientId,
+    redirect_uri: step.redirectUri,
+    response_type: 'code',
+    code_challenge: step.codeChallenge,
+    code_challenge_method: 'S256',
+    resource: step.audience,
+    scope: step.scopes.join(' '),
+    ...(step.state !== null && { state: step.state }),
+  })}`
+
+type Shown = {
+  step: AuthorizationRequest
+  shop: Awaited<ReturnType<typeof shopOf>>
+  rejected?: Rejected
+}
+
 function sendConsent(
+  ctx: Service,
   request: FastifyRequest,
   reply: FastifyReply,
-  { clientName, documentHost, host, redirectUri, scopes }: AuthorizationRequest,
-  shop: Awaited<ReturnType<typeof shopOf>>,
-  rejected?: Rejected,
+  member: SignedInMember,
+  { step, shop, rejected }: Shown,
 ) {
+  const { clientName, documentHost, host, redirectUri, scopes } = step
   const refusal = consentProblem(shop.apiAccess)
   return sendForm(request, reply, {
     title: `Allow ${clientName}?`,
@@ -218,7 +258,8 @@ ${decisionButtons}`
 <button name="decision" value="refuse">Go back</button>`
 }
 </form>
-<p class="hint">You can end its access in the dashboard under Keys.</p>`,
+<p class="hint">You can end its access in the dashboard under Keys.</p>
+${signedInAs(ctx, request, member, addressOf(step))}`,
   })
 }
 

@@ -53,11 +53,24 @@ export async function requireMember(
   const token = sessionToken(request, ctx.config)
   const member = token === undefined ? null : await memberOf(ctx, token)
   if (member) return member
-  const base = new URL(ctx.config.publicUrl).pathname.replace(/\/$/, '')
-  const query = new URLSearchParams({ next: base + path })
-  reply.redirect(`${rootOf(request)}/signin?${query}`, 303)
+  reply.redirect(signInAddress(ctx, request, path), 303)
   return undefined
 }
+
+/** The address of a sign-in that leads back to one of our paths. */
+function signInAddress({ config }: Service, request: FastifyRequest, path: string, more = {}) {
+  const base = new URL(config.publicUrl).pathname.replace(/\/$/, '')
+  return `${rootOf(request)}/signin?${new URLSearchParams({ next: base + path, ...more })}`
+}
+
+/** Names the member who is signed in, with a link to a path as another member: a person may have several shops. */
+export const signedInAs = (
+  ctx: Service,
+  request: FastifyRequest,
+  { email }: SignedInMember,
+  path = request.url,
+) =>
+  html`<p class="hint">You are signed in as <strong>${email}</strong>. <a href="${signInAddress(ctx, request, path, { switch: '1' })}">Sign in as another member</a></p>`
 
 /** The shop that a member acts for. */
 export async function shopOf(

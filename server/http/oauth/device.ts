@@ -26,6 +26,7 @@ import {
   requireMember,
   scopeFields,
   shopOf,
+  signedInAs,
 } from './consent.ts'
 import { limitRequests, readForm } from './endpoint.ts'
 import { requireParameter } from './parameters.ts'
@@ -78,7 +79,8 @@ ${decisionButtons}`
     : html`<p class="problem">${refusal}</p>
 <button name="decision" value="refuse">Refuse</button>`
 }
-</form>`,
+</form>
+${signedInAs(ctx, request, member, `/device?user_code=${device.userCode}`)}`,
     })
   }
 

@@ -148,6 +148,42 @@ describe('signing in through a program', () => {
     expect((await member.post(step, form(allowing(SCOPES)))).status).toBe(404)
   })
 
+  it('the pages of a consent name the member who is signed in, and let another one sign in to the same request', async () => {
+    const member = await app.member()
+    const other = await app.member()
+    const clientId = await register(app)
+    const step = await openStep(member, clientId, { scope: 'orders:read' })
+    const { user_code } = (await startDevice(app)).body
+    const signInOf = (text: string) => {
+      const [, query] = /href="[^"]*signin\?([^"]*)"/.exec(text)!
+      return new URLSearchParams(query!.replaceAll('&amp;', '&'))
+    }
+    const device = `/device?user_code=${user_code}`
+    const consent = await member.get(step)
+    const pages = [
+      [member, consent, signInOf(consent.text).get('next')],
+      [member, await member.get(device), device],
+      [other, await other.get(step), step],
+      [other, await other.post(step, form(allowing(SCOPES))), step],
+    ] as const
+    for (const [{ email }, { text }, next] of pages) {
+      expect(text).toContain(`signed in as <strong>${email}</strong>`)
+      expect(text).not.toContain('has already been decided')
+      expect(Object.fromEntries(signInOf(text))).toEqual({ switch: '1', next })
+    }
+    expect(pages.map(([, { status }]) => status)).toEqual([200, 200, 404, 404])
+    const again = await other.get(signInOf(consent.text).get('next')!)
+    const opened = new URL(again.headers.location!, `${PUBLIC_URL}/oauth/authorize`).pathname
+    const location = await decide(other, opened, allowing(['orders:read']))
+    expect(location.searchParams.get('state')).toBe('state of the program')
+    const code = location.searchParams.get('code')!
+    const { body } = await exchange(app, clientId, code, { redirect_uri: REDIRECT_URI })
+    expect(await findAccess(app.ctx, body.access_token, ADDRESS)).toMatchObject({
+      account: { id: other.accountId },
+      scopes: ['orders:read'],
+    })
+  })
+
   it('a consent that a double click sends twice leads to the same code twice, within ten seconds and until it is used', async () => {
     const member = await app.member()
     const clientId = await register(app)

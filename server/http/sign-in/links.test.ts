@@ -71,6 +71,25 @@ describe('an invitation', () => {
     expect(body.data.account.id).toBe(accountId)
   })
 
+  it('a person who chooses a password in a browser that is signed in to another shop can sign in to the new one', async () => {
+    const other = await sellerWithPassword(app)
+    const headers = { cookie: cookieOf(await signIn(other.email, PASSWORD)) }
+    const { accountId } = await app.seller()
+    const email = someone()
+    await invite(accountId, email)
+    const chosen = { token: await mailedToken(app, email), password: NEW }
+    const saved = await post('/invitation', chosen, headers)
+    const [, link] = /href="\.(\/signin\?[^"]*)"/.exec(saved.text)!
+    const page = await app.anyone.get(link!, { headers })
+    expect(page.status).toBe(200)
+    expect(page.text).toContain(`You are signed in as <strong>${other.email}</strong>`)
+    time += 3_600_000
+    const cookie = cookieOf(await post('/signin', { email, password: NEW }, headers))
+    const { body } = await app.anyone.get('/dashboard/api/me', { headers: { cookie } })
+    expect(body.data.account.id).toBe(accountId)
+    expect((await app.anyone.get('/dashboard/api/me', { headers })).status).toBe(401)
+  })
+
   it('a further invitation of the same person replaces the link', async () => {
     const { accountId } = await app.seller()
     const email = someone()

@@ -117,7 +117,7 @@ ${
         purpose === 'reset' &&
         html`<p>The shop’s API keys and webhook endpoints still work. If somebody else knew your password, revoke the keys and delete the endpoints that you don’t know.</p>`
       }
-<p><a class="button" href="${rootOf(request)}/signin">Sign in</a></p>`,
+<p><a class="button" href="${rootOf(request)}/signin?switch=1">Sign in</a></p>`,
     })
   })
 }

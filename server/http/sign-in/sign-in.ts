@@ -24,12 +24,14 @@ export const signInPages =
     )
 
     app.get('/signin', async (request, reply) => {
-      const { next } = request.query as Query
+      const { next, switch: isSwitch } = request.query as Query
       const token = sessionToken(request, config)
-      if (token !== undefined && (await memberOf(ctx, token))) {
+      const member = token === undefined ? null : await memberOf(ctx, token)
+      // A link to `switch` belongs to a page that another member may want to use.
+      if (member && isSwitch === undefined) {
         return reply.redirect(ownPath(next, config.publicUrl), 303)
       }
-      return sendSignIn(request, reply, { next })
+      return sendSignIn(request, reply, { next, current: member?.email })
     })
 
     app.post('/signin', formOptions, async (request, reply) => {
@@ -56,10 +58,16 @@ export const signInPages =
     function sendSignIn(
       request: FastifyRequest,
       reply: FastifyReply,
-      { next, email, message }: { next?: string; email?: string; message?: string },
+      {
+        next,
+        current,
+        email,
+        message,
+      }: { next?: string; current?: string; email?: string; message?: string },
     ) {
       const root = rootOf(request)
       const main = html`${problem(message)}
+${current !== undefined && html`<p>You are signed in as <strong>${current}</strong>. Another sign-in ends that session.</p>`}
 <form method="post" action="${root}/signin">
 ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
 ${emailField(email)}
