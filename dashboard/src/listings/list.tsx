@@ -6,10 +6,10 @@ import { queryClient, readAgain } from '../query-client.ts'
 import { HiddenShopNotice } from '../shell/hidden-shop-notice.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, ButtonLink } from '../ui/button.tsx'
+import { DownloadLink } from '../ui/download-link.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
@@ -160,14 +160,7 @@ export function ListingsList() {
         title="Listings"
         actions={
           <>
-            <a
-              className="button secondary"
-              href={apiUrl('listings/export', { q, status })}
-              download
-            >
-              <Icon name="download" />
-              <span>Export</span>
-            </a>
+            <DownloadLink href={apiUrl('listings/export', { q, status })}>Export</DownloadLink>
             <ButtonLink href="/listings/import" icon="upload">
               Import
             </ButtonLink>

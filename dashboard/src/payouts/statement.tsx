@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useMe } from '../shell/me.ts'
 import { Button } from '../ui/button.tsx'
+import { DownloadLink } from '../ui/download-link.tsx'
 import { Select } from '../ui/fields.tsx'
 import { useFilters } from '../ui/filters.tsx'
 import { formatDate, formatNumber, plural, serviceNow } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { Money } from '../ui/values.tsx'
@@ -49,10 +49,7 @@ function Statement({ statement, shop }: { statement: StatementRecord; shop: stri
           <Button icon="print" onPress={() => window.print()}>
             Print
           </Button>
-          <a className="button secondary" href={statementFile(month)} download>
-            <Icon name="download" />
-            <span>Download CSV</span>
-          </a>
+          <DownloadLink href={statementFile(month)}>Download CSV</DownloadLink>
         </>
       }
     >

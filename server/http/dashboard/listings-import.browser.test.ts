@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { endSession } from '../../members/sessions.ts'
 import type { Client } from '../../test/app.ts'
 import {
   type BrowserApp,
@@ -155,6 +156,18 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByRole('button', { name: 'List 1 row' }).click()
     await page.getByText('1 row listed.').waitFor()
     expect((await seller.get('/v1/listings')).body.meta.total).toBe(4)
+  })
+
+  it('an export with a session that has ended leads to the sign-in, and back to the listings', async () => {
+    const { seller, member } = await newShop(app)
+    await list(seller, cardItem())
+    const page = await app.open('/dashboard/listings', { member, expects: /status of 401/ })
+    await page.getByRole('table', { name: 'Listings' }).waitFor()
+    const file = await downloadBy(page, page.getByRole('link', { name: 'Export' }))
+    expect(await readFile(await file.path(), 'utf8')).toContain('sv3-125')
+    await endSession(app.ctx, member.cookie.slice(member.cookie.indexOf('=') + 1))
+    await page.getByRole('link', { name: 'Export' }).click()
+    await page.waitForURL('**/signin?next=%2Fdashboard%2Flistings')
   })
 
   it('failed rows of an import have the numbers that a spreadsheet shows, after empty rows and line breaks in quotes', async () => {
