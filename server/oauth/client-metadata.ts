@@ -49,13 +49,20 @@ function requireListed(metadata: Record<string, unknown>, field: string, needed:
   throw invalid(`${field} must contain ${needed}.`)
 }
 
-/** The name without characters that could hide or reorder the text around it. */
+/** Characters that hide or reorder the text around them, or can't be seen themselves. */
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu
+
+/** More combining marks than a script needs: they are drawn over the text around the name. */
+const STACKED = /(\p{M}{3})\p{M}+/gu
+
+/** The name as the pages show it; undefined if it has nothing to see. */
 function readName(name: unknown): string | undefined {
   if (name === undefined) return undefined
   if (typeof name !== 'string' || [...name].length > MAX_NAME) {
     throw invalid(`client_name must be a text of at most ${MAX_NAME} characters.`)
   }
-  return name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '').trim() || undefined
+  const shown = name.replace(HIDDEN, '').replace(STACKED, '$1').trim()
+  return /[^\p{M}\p{Z}]/u.test(shown) ? shown : undefined
 }
 
 const invalid = (description: string) => new OAuthError('invalid_client_metadata', description)

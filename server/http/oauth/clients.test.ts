@@ -369,6 +369,13 @@ it('consent shows the name of a program as text without hidden characters', asyn
   expect(await consentPage(named, REDIRECT_URI)).toContain('Allow &lt;b&gt;Claude?')
 })
 
+it('consent shows at most three combining marks in a row, and says so if a name has nothing to see', async () => {
+  const stacked = await register(app, { client_name: `Z${'\u20dd'.repeat(90)}oom` })
+  expect(await consentPage(stacked, REDIRECT_URI)).toContain(`Allow Z${'\u20dd'.repeat(3)}oom?`)
+  const blank = await register(app, { client_name: '\u3164 \u2800\u115f\u0301' })
+  expect(await consentPage(blank, REDIRECT_URI)).toContain('Allow A program without a name?')
+})
+
 const registration = (more: object) =>
   app.anyone.post('/oauth/register', { payload: { redirect_uris: [REDIRECT_URI], ...more } })
 
