@@ -101,8 +101,13 @@ ${signedInAs(ctx, request, member)}`,
       const shop = await shopOf(ctx, member)
       const isAllowed = fields.decision === 'allow' && shop.apiAccess === 'enabled'
       const scopes = checkedScopes(fields, step.scopes)
-      if (isAllowed && scopes.length === 0) {
-        const message = 'Choose at least one permission, or refuse.'
+      const message =
+        fields.decision === undefined
+          ? 'Choose Allow or Refuse.'
+          : isAllowed && scopes.length === 0
+            ? 'Choose at least one permission, or refuse.'
+            : undefined
+      if (message !== undefined) {
         const rejected = { message, checked: scopes }
         return sendConsent(ctx, request, reply.code(422), member, { step, shop, rejected })
       }

@@ -31,7 +31,7 @@ describe.skipIf(!chromiumPath)('allowing a program in a browser', { timeout: 120
       resource,
       scope: 'orders:read listings:read',
     })
-    const expects = new RegExp(`request to http://(127.0.0.1|localhost):${port}/`)
+    const expects = new RegExp(`request to http://(127.0.0.1|localhost):${port}/|status of 422`)
     const page = await app.open(asked, { width: 360, expects })
     await page.getByLabel('E-mail').fill(email)
     await page.getByLabel('Password').fill(PASSWORD)
@@ -40,7 +40,13 @@ describe.skipIf(!chromiumPath)('allowing a program in a browser', { timeout: 120
     await page.getByRole('heading', { name: 'Allow Deck Doctor?' }).waitFor()
     await page.getByText('It runs on your computer').waitFor()
     await expectAccessible(page)
-    await page.getByRole('checkbox', { name: /names and addresses/ }).uncheck()
+    const checkbox = page.getByRole('checkbox', { name: /names and addresses/ })
+    // Enter in a checkbox sends the form with its first button.
+    await checkbox.press('Enter')
+    await page.getByText('Choose Allow or Refuse.').waitFor()
+    await page.getByRole('heading', { name: 'Allow Deck Doctor?' }).waitFor()
+    await expectAccessible(page)
+    await checkbox.uncheck()
     await page.getByRole('button', { name: 'Allow' }).click()
     await page.getByText('Connected').waitFor()
     const code = new URL(page.url()).searchParams.get('code')!

@@ -36,7 +36,9 @@ ${scopes.map(
 )}
 </fieldset>`
 
-export const decisionButtons = html`<button name="decision" value="allow">Allow</button>
+/** Enter in a checkbox presses the first button, so that one can't be the one that allows. */
+export const decisionButtons = html`<button class="undecided" tabindex="-1" aria-hidden="true">Continue</button>
+<button name="decision" value="allow">Allow</button>
 <button class="secondary" name="decision" value="refuse">Refuse</button>`
 
 /** The scopes whose checkbox is checked, among those of the request. */
