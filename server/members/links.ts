@@ -101,7 +101,7 @@ export async function useLink(
 }
 
 const GONE =
-  'This link no longer works. It has already been used, or has expired. If you have just used it, your change is saved.'
+  'This link no longer works. It has already been used, has expired, or a newer e-mail has replaced it. If you have just used it, your change is saved.'
 
 /** An invited member without a password can't ask for another link, and one with a password can't be invited again. */
 const noSuchLink = (purpose: Purpose) =>

@@ -97,7 +97,9 @@ describe('an invitation', () => {
     const first = await mailedToken(app, email)
     expect((await invite(accountId, email.toUpperCase())).status).toBe(202)
     const second = await mailedToken(app, email.toUpperCase())
-    expect((await app.anyone.get(`/invitation?token=${first}`)).status).toBe(404)
+    const { status, text } = await app.anyone.get(`/invitation?token=${first}`)
+    expect(status).toBe(404)
+    expect(text).toContain('a newer e-mail has replaced it')
     expect((await app.anyone.get(`/invitation?token=${second}`)).status).toBe(200)
   })
 
