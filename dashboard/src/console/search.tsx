@@ -1,11 +1,12 @@
 import { useState } from 'react'
+import type { SearchProps } from '../shell/search-button.tsx'
 import { type Entry, matching, Palette } from '../ui/palette.tsx'
 import { useCaller } from './api.ts'
 import { PAGES } from './pages.ts'
 
 /** The search of the console: its pages, and its lists by what was typed. */
-export default function Search({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState('')
+export default function Search({ typed, onClose }: SearchProps) {
+  const [text, setText] = useState(typed)
   const { data: caller } = useCaller()
   const pages = PAGES.filter(({ operation }) => caller?.operations.includes(operation))
   const wanted = text.trim()

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'react'
 import { ApiError } from '../client.ts'
 import { classes } from '../ui/classes.ts'
+import { isDialogOpen } from '../ui/dialog-open.ts'
 import { notify } from '../ui/toast.tsx'
 import { type Begun, newAttempts, UnknownOutcomeError } from './api.ts'
 
@@ -109,8 +110,8 @@ export function InlineInput({
         autoComplete="off"
         value={draft ?? value}
         onChange={({ target }) => change(target.value)}
-        // A refused value is sent again only on request.
-        onBlur={() => message === undefined && void save()}
+        // A refused value is sent again only on request. The search returns the focus, so an unfinished one waits for it.
+        onBlur={() => message === undefined && !isDialogOpen() && void save()}
         onKeyDown={({ key }) => {
           if (key === 'Enter') void save()
           if (key === 'Escape') change(undefined)

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { detailsOf, keyOf, nameOf } from '../listings/api.ts'
 import { buyerName } from '../orders/words.ts'
+import type { SearchProps } from '../shell/search-button.tsx'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
 import { type EntryGroup, matching, Palette } from '../ui/palette.tsx'
 import { useSettled } from '../ui/use-settled.ts'
@@ -9,8 +10,8 @@ import { type Found, searchFor } from './api.ts'
 import { places } from './places.ts'
 
 /** The search over everything in the dashboard. */
-export default function Search({ onClose }: { onClose: () => void }) {
-  const [text, setText] = useState('')
+export default function Search({ typed, onClose }: SearchProps) {
+  const [text, setText] = useState(typed)
   const wanted = text.trim()
   const q = useSettled(wanted)
   const query = useQuery({

@@ -68,6 +68,33 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
     TIMEOUT_MS,
   )
 
+  it('keys after Ctrl K reach the search while its code is loaded, and the unfinished value of the field that had the focus stays unsaved', async () => {
+    const { seller, member } = await newShop(app)
+    await list(seller, cardItem({ price: 10, quantity: 3 }))
+    const page = await app.open('/dashboard/listings', { member })
+    const saves: string[] = []
+    page.on('request', (request) => request.method() === 'PATCH' && saves.push(request.url()))
+    const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })
+    await price.fill('1')
+    const code = await holdRequests(page, '**/dashboard/assets/search-*.js')
+    await page.keyboard.press('Control+K')
+    await code.sent
+    await page.keyboard.type('to ship')
+    code.release()
+    const dialog = page.getByRole('dialog', { name: 'Search' })
+    await dialog.getByRole('menuitem', { name: 'Orders to ship' }).waitFor()
+    await page.keyboard.type('x')
+    expect(await dialog.getByRole('textbox').inputValue()).toBe('to shipx')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await price.and(page.locator(':focus')).waitFor()
+    expect(await price.inputValue()).toBe('1')
+    expect(saves).toEqual([])
+    const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
+    await page.keyboard.press('Tab')
+    expect((await saved).status()).toBe(200)
+  })
+
   it('the form of a listing saves only the fields that were changed in it', async () => {
     const { seller, member } = await newShop(app)
     const [id] = await list(seller, cardItem({ price: 10, quantity: 5 }))

@@ -1,0 +1,2 @@
+export const isDialogOpen = () =>
+  document.querySelector('dialog[open], [role="dialog"], [role="alertdialog"]') !== null
