@@ -7,7 +7,7 @@ import { plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Section } from '../ui/section.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
-import { buyLabel, isConflict, type OwnSlice, ship } from './api.ts'
+import { buyLabel, isConflict, type OrderRow, type OwnSlice, ship } from './api.ts'
 
 type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => void }
 
@@ -52,8 +52,9 @@ export function Shipping({ slice, order, onChange }: Props) {
 }
 
 /** Whether a row is left to ship. */
-export const hasPending = ({ orders }: OwnSlice) =>
-  orders.some(({ status }) => status === 'pending')
+export const hasPending = ({ orders }: OwnSlice) => orders.some(isPending)
+
+const isPending = ({ status }: OrderRow) => status === 'pending'
 
 /** Why no label can be bought, or nothing if another part of the page says it. */
 function reasonForNoLabel(slice: OwnSlice): string | undefined {
@@ -143,9 +144,21 @@ function LabelPart({ slice, order, onChange }: Props) {
   )
 }
 
+/** Says what was shipped. Rows that were cancelled while the page showed them as pending must not be in the parcel. */
+function confirmShipped({ orders }: OwnSlice, after: OwnSlice): void {
+  const shown = new Set(orders.filter(isPending).map(({ id }) => id))
+  const changed = after.orders.filter(({ id }) => shown.has(id))
+  const shipped = changed.filter(({ status }) => status === 'shipped').length
+  notify(`Marked as shipped: ${plural(shipped, 'item')}. The buyer gets an e-mail.`)
+  for (const { id, item, status } of changed) {
+    if (status !== 'cancelled') continue
+    const text = `Order ${id} (${item.name ?? 'Item'}) was cancelled meanwhile: don’t send it.`
+    notify(text, { isFailure: true })
+  }
+}
+
 function ShipForm({ slice, order, onChange }: Props) {
   const { needs_tracking_code: needsCode } = slice.actions.ship!
-  const pending = slice.orders.filter(({ status }) => status === 'pending').length
   const isWaitingForLabel = slice.shipping.paid_to === 'platform' && slice.label === null
   return (
     <Form
@@ -155,8 +168,9 @@ function ShipForm({ slice, order, onChange }: Props) {
       onSubmit={async (data) => {
         const code = needsCode ? String(data.get('tracking_code') ?? '') : null
         try {
-          onChange(await ship(order, code))
-          notify(`Marked as shipped: ${plural(pending, 'item')}. The buyer gets an e-mail.`)
+          const after = await ship(order, code)
+          onChange(after)
+          confirmShipped(slice, after)
         } catch (error) {
           // The form may be gone, with its message.
           if (!isConflict(error)) throw error

@@ -87,9 +87,9 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('row', { name: /Misty/ }).getByText('Shipped').waitFor()
   })
 
-  it('an order that was changed elsewhere is shown as it is now, after its shipping or cancellation was refused', async () => {
-    const { shop, orders, member } = await shopWith(PARCEL, 'Misty', 'Brock')
-    const [one, two] = orders as [number, number]
+  it('an order that was changed elsewhere is shown as it is now, after its shipping or cancellation was refused, and a shipment names the items that were cancelled', async () => {
+    const { shop, orders, member } = await shopWith(PARCEL, 'Misty', 'Brock', 'Ash')
+    const [one, two, three] = orders as [number, number, number]
     const page = await app.open(`/dashboard/orders/${one}`, { member, expects: /status of 409/ })
     const send = page.getByRole('button', { name: 'Mark as shipped' })
     await page.getByLabel('Tracking code').fill('CODE')
@@ -98,6 +98,16 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('This order has nothing left to ship.').waitFor()
     await page.getByText('OTHER').waitFor()
     expect(await send.count()).toBe(0)
+
+    await page.goto(`${app.address}/dashboard/orders/${three}`)
+    await page.getByLabel('Tracking code').fill('CODE')
+    await cancel(app, three)
+    await send.click()
+    const status = page.getByRole('status')
+    await status.getByText('Marked as shipped: 1 item. The buyer gets an e-mail.').waitFor()
+    await status
+      .getByText(`Order ${three} (Charizard ex) was cancelled meanwhile: don’t send it.`)
+      .waitFor()
 
     await page.goto(`${app.address}/dashboard/orders/${two}`)
     const cancels = page.getByRole('button', { name: /^Cancel order/ })
