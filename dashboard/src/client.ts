@@ -62,6 +62,17 @@ export function callApi(other: Api): void {
   api = other
 }
 
+/** The service has refused a write, so that nothing has changed. After any other error it may have taken effect. */
+export const isRefusal = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status < 500
+
+let readAfterUnknown = () => {}
+
+/** Sets what reads the page again after a write whose outcome is unknown. */
+export function onUnknownOutcome(read: () => void): void {
+  readAfterUnknown = read
+}
+
 /** Calls the API. Paths are relative to `/dashboard/api`, in the console to `/operator/v1`: `get<Me>('me')`. */
 export const get = <T>(path: string, options?: Options) => call<T>('GET', path, options)
 export const post = <T = void>(
@@ -103,9 +114,14 @@ function addressOf(path: string, query: Query = {}): string {
  * @throws ConnectionError if the service can't be reached or is unavailable to this call
  */
 async function call<T>(method: string, path: string, options?: Options): Promise<T> {
-  const response = await request(method, path, options)
-  if (response.status === 204) return undefined as T
-  return (await response.json().catch(refuseBroken(adviceAfter(method, options)))) as T
+  try {
+    const response = await request(method, path, options)
+    if (response.status === 204) return undefined as T
+    return (await response.json().catch(refuseBroken(adviceAfter(method, options)))) as T
+  } catch (error) {
+    if (method !== 'GET' && !isRefusal(error)) readAfterUnknown()
+    throw error
+  }
 }
 
 const TRY_AGAIN = 'Try again in a moment.'

@@ -1,5 +1,5 @@
 import { notifyManager, QueryClient, type QueryKey } from '@tanstack/react-query'
-import { ApiError, ConnectionError } from './client.ts'
+import { ApiError, ConnectionError, onUnknownOutcome } from './client.ts'
 
 const MAX_RETRIES = 2
 
@@ -39,9 +39,12 @@ export async function readAgain(queryKey: QueryKey = []): Promise<void> {
   await queryClient.invalidateQueries({ queryKey })
 }
 
+// The person is asked to look before the next attempt, whichever page or dialog has sent the write.
+onUnknownOutcome(() => void readAgain())
+
 /**
  * Waits for a write, then reads again what is shown. After an error it reads as well: a refusal often means that another
- * person has changed the record, and a write whose response was lost may have happened.
+ * person has changed the record.
  */
 export async function readAfter<T>(write: Promise<T>, queryKey: QueryKey = []): Promise<T> {
   const result = await write.catch((error) => {

@@ -149,6 +149,17 @@ export const loseResponse = (page: Page, address: string, meanwhile?: () => Prom
     { times: 1 },
   )
 
+/** Lets the service act on the next request to an address, and answers with the error of a proxy that has waited too long. */
+export const timeOutResponse = (page: Page, address: string) =>
+  page.route(
+    address,
+    async (route) => {
+      await route.fetch()
+      await route.fulfill({ status: 504 })
+    },
+    { times: 1 },
+  )
+
 type Held = {
   /** Holds only requests with this method. */
   method?: string

@@ -11,7 +11,7 @@ import type {
   ListingsRecord,
 } from '../../../server/http/dashboard/listings.ts'
 import type { Data, Paginated } from '../api.ts'
-import { ApiError, ConnectionError, get, patch, post, randomName } from '../client.ts'
+import { ApiError, ConnectionError, get, isRefusal, patch, post, randomName } from '../client.ts'
 
 export type Listing = ListingRecord
 
@@ -107,8 +107,7 @@ export async function changeListing(
   if (!quantity || !begun) {
     return patch<Data<Listing>>(path, { ...changes, quantity }).catch((error) => {
       // A 0 may have been saved: another number can't be compared with the stock that was shown.
-      const isUnknown = !(error instanceof ApiError && error.status < 500)
-      if (quantity === 0 && begun && isUnknown) begun.sentAt = 0
+      if (quantity === 0 && begun && !isRefusal(error)) begun.sentAt = 0
       throw error
     })
   }
@@ -205,7 +204,7 @@ async function writeOnce<T>(
   if (sentAt !== null && Date.now() - sentAt > MAX_REPEAT_MS) throw new UnknownOutcomeError()
   await keep(sentAt ?? Date.now())
   return call().catch(async (error) => {
-    if (error instanceof ApiError && error.status < 500) {
+    if (isRefusal(error)) {
       // A refused attempt had no effect, but an earlier one may have had one.
       await keep(sentAt)
       // An earlier attempt had other content.

@@ -7,7 +7,9 @@ import {
   chromiumPath,
   expectAccessible,
   holdRequests,
+  loseResponse,
   startBrowserApp,
+  timeOutResponse,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
@@ -118,6 +120,29 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('button', { name: 'Keep it' }).click()
     await page.getByText('OTHER').waitFor()
     expect(await cancels.count()).toBe(0)
+  })
+
+  it('the page of an order is read again after a label, a cancellation or a shipment without a response', async () => {
+    const { orders, member } = await shopWith(LABEL, 'Misty', 'Brock')
+    const [one, two] = orders as [number, number]
+    const page = await app.open(`/dashboard/orders/${one}`, {
+      member,
+      expects: /status of 504|ERR_FAILED|NAME_NOT_RESOLVED/,
+    })
+    await timeOutResponse(page, '**/label')
+    await page.getByRole('button', { name: 'Buy label' }).click()
+    await page.getByText('The label is ready.').waitFor()
+    await loseResponse(page, '**/ship')
+    await page.getByRole('button', { name: 'Mark as shipped' }).click()
+    await page.getByText('Nothing is left to ship.').waitFor()
+
+    await page.goto(`${app.address}/dashboard/orders/${two}`)
+    await page.getByRole('button', { name: `Cancel order ${two}` }).click()
+    await timeOutResponse(page, '**/cancel')
+    await page.getByRole('button', { name: 'Cancel the order' }).click()
+    await page.getByRole('alert').getByText('look before you try again').waitFor()
+    await page.getByRole('button', { name: 'Keep it' }).click()
+    await page.getByText('Cancelled by you: out of stock').waitFor()
   })
 
   it('the dialog of a cancellation names the part that was refunded before', async () => {
