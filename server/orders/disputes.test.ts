@@ -145,6 +145,29 @@ it('a report that is repeated with its Idempotency-Key after the decision opens 
   expect(await disputesOf(order)).toMatchObject([{ state: 'resolved', reason: 'damaged' }])
 })
 
+it('a cancellation, a receipt and a decision that are repeated with their Idempotency-Key get their first response', async () => {
+  const payloads = {
+    cancel: { cancelled_by: 'admin' },
+    receive: undefined,
+    resolve: { refund: 2.5 },
+  }
+  for (const [action, payload] of Object.entries(payloads)) {
+    const [order] = (await sellEach(app, shop, cardItem({ price: 10 }))) as [number]
+    await ship(shop, order, { tracking_code: 'CODE' })
+    if (action === 'resolve') await act(app, order, 'dispute')
+    const send = () =>
+      app.operator.post(`/operator/v1/orders/${order}/${action}`, {
+        payload,
+        headers: { 'idempotency-key': `${action} ${order}` },
+      })
+    const first = await send()
+    expect([action, first.status]).toEqual([action, 200])
+    const second = await send()
+    expect([action, second.status, second.body]).toEqual([action, 200, first.body])
+    expect((await act(app, order, action as 'cancel', payload)).status).toBe(409)
+  }
+})
+
 it('the e-mail about a dispute says that only a payout that was not sent is on hold', async () => {
   await disputed()
   expect((await lastMails(1))[0]!.text).toMatch(/If we have not sent your payout .* it is on hold/)

@@ -42,7 +42,8 @@ export const orderTransitionRoutes =
           operationId: 'cancelOrder',
           summary: 'Cancel and refund an order row',
           description:
-            'Possible while the row is pending, shipped or disputed. Refunds the whole price of the row. `restock` puts its units on sale again, unless the listing was deleted.',
+            'Possible while the row is pending, shipped or disputed. Refunds the whole price of the row. `restock` puts its units on sale again, unless the listing was deleted. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          headers: idempotencyKeyHeader,
           body: Type.Object(
             {
               cancelled_by: OneOf(CANCELLERS),
@@ -61,9 +62,14 @@ export const orderTransitionRoutes =
           },
         },
       },
-      async ({ params, body }) => {
-        const { cancelled_by: cancelledBy, restock = true } = body
-        return { data: orderJson(await cancelOrder(ctx, params.id, { cancelledBy, restock })) }
+      async (request, reply) => {
+        const { id } = request.params
+        const { cancelled_by: cancelledBy, restock = true } = request.body
+        const identity = repeatable(request, 'operator', `cancelOrder ${id}`)
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const order = await cancelOrder(ctx, id, { cancelledBy, restock })
+          return { status: 200, body: { data: orderJson(order) } }
+        })
       },
     )
 
@@ -111,14 +117,22 @@ export const orderTransitionRoutes =
           operationId: 'receiveOrder',
           summary: 'Mark an order row as received',
           description:
-            'Possible while the row is shipped. The service does this itself 14 days after shipping.',
-          'x-errors': ['conflict'],
+            'Possible while the row is shipped. The service does this itself 14 days after shipping. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          headers: idempotencyKeyHeader,
+          'x-errors': ['conflict', 'validation_error'],
           'x-example': {
             data: { ...exampleOrder, status: 'received', received_at: '2026-03-05T10:00:00Z' },
           },
         },
       },
-      async ({ params }) => ({ data: orderJson(await receiveOrder(ctx, params.id)) }),
+      async (request, reply) => {
+        const { id } = request.params
+        const identity = repeatable(request, 'operator', `receiveOrder ${id}`)
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const order = await receiveOrder(ctx, id)
+          return { status: 200, body: { data: orderJson(order) } }
+        })
+      },
     )
 
     app.post(
@@ -167,7 +181,8 @@ export const orderTransitionRoutes =
           operationId: 'resolveDispute',
           summary: 'Resolve a dispute',
           description:
-            'In favour of the `seller`, the row becomes received. In favour of the `buyer`, the row is cancelled by `admin` and refunded, and its units are not put on sale again. With `refund`, the seller refunds a part of the price and the row becomes received, whichever side it favours (`seller` by default).',
+            'In favour of the `seller`, the row becomes received. In favour of the `buyer`, the row is cancelled by `admin` and refunded, and its units are not put on sale again. With `refund`, the seller refunds a part of the price and the row becomes received, whichever side it favours (`seller` by default). With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          headers: idempotencyKeyHeader,
           body: Type.Object(
             {
               in_favour_of: Type.Optional(
@@ -195,19 +210,23 @@ export const orderTransitionRoutes =
           },
         },
       },
-      async ({ params, body }) => {
-        const { in_favour_of: inFavourOf, refund } = body
-        const { refunded_amount: refundedAmount, dispute_id: disputeId } = body
+      async (request, reply) => {
+        const { id } = request.params
+        const { in_favour_of: inFavourOf, refund } = request.body
+        const { refunded_amount: refundedAmount, dispute_id: disputeId } = request.body
         if (inFavourOf === undefined && refund === undefined) {
           throw validationError({ in_favour_of: ['The in_favour_of field is required.'] })
         }
-        const order = await resolveDispute(ctx, params.id, {
-          inFavourOf: inFavourOf ?? 'seller',
-          refund,
-          refundedAmount,
-          disputeId,
+        const identity = repeatable(request, 'operator', `resolveDispute ${id}`)
+        return sendOnce(ctx, reply, identity, async (ctx) => {
+          const order = await resolveDispute(ctx, id, {
+            inFavourOf: inFavourOf ?? 'seller',
+            refund,
+            refundedAmount,
+            disputeId,
+          })
+          return { status: 200, body: { data: orderJson(order) } }
         })
-        return { data: orderJson(order) }
       },
     )
     done()
