@@ -85,6 +85,34 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       .waitFor()
   })
 
+  it('forced colours show the current page, the current tab, and the focus in the search, whose entries look like those of menus', async () => {
+    const page = await app.open('/dashboard/keys', { member: await app.member() })
+    await page.emulateMedia({ forcedColors: 'active' })
+    await page.locator('.tabs a').first().waitFor()
+    const styleOf = (locator: Locator, property: string) =>
+      locator.evaluate(
+        (element, name) =>
+          element.ownerDocument.defaultView!.getComputedStyle(element).getPropertyValue(name),
+        property,
+      )
+    const links = page.getByRole('navigation', { name: 'Dashboard' }).getByRole('link')
+    const tabs = page.locator('.tabs a')
+    for (const [all, property] of [
+      [links, 'outline-style'],
+      [tabs, 'border-bottom-color'],
+    ] as const) {
+      const current = all.and(page.locator('[aria-current]'))
+      const other = all.and(page.locator(':not([aria-current])')).first()
+      expect(await styleOf(current, property)).not.toBe(await styleOf(other, property))
+    }
+    await page.keyboard.press('Control+K')
+    await page.getByRole('menuitem', { name: 'Payouts' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    const focused = page.locator('.menu-item[data-focused]')
+    await focused.waitFor()
+    expect(await styleOf(focused, 'outline-style')).toBe('solid')
+  })
+
   it('browsers are asked to translate neither the dashboard nor the console: React could no longer change the texts that they replace', async () => {
     const page = await app.open('/dashboard', { member: await app.member() })
     for (const path of ['dashboard', 'console']) {
