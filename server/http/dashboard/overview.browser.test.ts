@@ -92,7 +92,7 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     await page.getByText('Its former secret worked until').waitFor()
   })
 
-  it('a seller sees the orders to ship and the sales of each day, and dismisses a notice, also one that was dismissed elsewhere', async () => {
+  it('a seller sees the orders to ship and the sales of each day, also on a phone with text of twice the size, and dismisses a notice, also one that was dismissed elsewhere', async () => {
     const shop = await openShop(app)
     await sellEach(app, shop, cardItem({ price: 12.5 }), cardItem({ price: 7.5 }))
     await app.operator.post(`/operator/v1/accounts/${shop.accountId}/keys/${shop.keyId}/rotate`)
@@ -108,6 +108,15 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     const figures = page.getByRole('table', { name: 'Sales and payouts by day' })
     await figures.getByRole('columnheader', { name: 'Items sold' }).waitFor()
     await figures.getByRole('row', { name: /^Total 2 €20\.00/ }).waitFor()
+    await page.setViewportSize({ width: 390, height: 900 })
+    await page.evaluate("document.documentElement.style.fontSize = '200%'")
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    const bar = page.locator('.side-top > *')
+    const heights = await bar.evaluateAll((all) => all.map(({ clientHeight }) => clientHeight))
+    // One line each.
+    expect(Math.max(...heights)).toBeLessThan(100)
+    await page.evaluate("document.documentElement.style.fontSize = ''")
+    await page.setViewportSize({ width: 1280, height: 900 })
     await page.getByText('An API key was rotated').waitFor()
     await page.getByText(`The last one, of listing ${listing}:`).waitFor()
     await expectAccessible(page)
