@@ -86,7 +86,14 @@ export const patch = <T = void>(
   body: unknown,
   options?: Pick<Options, 'idempotencyKey'>,
 ) => call<T>('PATCH', path, { body, ...options })
-export const remove = <T = void>(path: string, body?: unknown) => call<T>('DELETE', path, { body })
+/** Deletes a record. If the response to an earlier attempt was lost, a record that is gone was deleted by it. */
+export const remove = <T = void>(path: string, body?: unknown): Promise<T> =>
+  call<T>('DELETE', path, { body }).catch((error) => {
+    if (!isRefusal(error)) maybeRemoved.add(path)
+    else if (error.status === 404 && maybeRemoved.has(path)) return undefined as T
+    throw error
+  })
+const maybeRemoved = new Set<string>()
 /** A file that needs the token. A link can load all others. */
 export const getFile = (path: string): Promise<Blob> =>
   request('GET', path).then((response) => response.blob().catch(refuseBroken()))

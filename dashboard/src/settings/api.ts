@@ -2,7 +2,7 @@ import type { Me } from '../../../server/http/dashboard/me.ts'
 import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
 import type { Data } from '../api.ts'
 import { get, patch, put } from '../client.ts'
-import { readAfter, readAgain } from '../query-client.ts'
+import { readAfter } from '../query-client.ts'
 
 export type { ShippingOptionsRecord }
 export type ShippingOptionRecord = ShippingOptionsRecord[number]
@@ -11,15 +11,14 @@ export const changeShop = (changes: ShopChanges) =>
   readAfter(patch('settings/shop', changes), ['me'])
 
 /** Changes the current options: other members may have changed them since the page read them. */
-export async function changeShippingOptions(
+export function changeShippingOptions(
   change: (current: ShippingOptionsRecord) => ShippingOptionsRecord,
 ) {
-  try {
+  const save = async () => {
     const { account } = (await get<Data<Me>>('me', { isSave: true })).data
     await put('settings/shipping-options', { shipping_options: change(account.shipping_options) })
-  } finally {
-    await readAgain(['me'])
   }
+  return readAfter(save(), ['me'])
 }
 
 export const setHoliday = (on: boolean) => readAfter(put('settings/holiday', { on }), ['me'])

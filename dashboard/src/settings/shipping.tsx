@@ -151,12 +151,22 @@ function positionOf(
   return position
 }
 
+/** The service leaves out limits that an option doesn't have. */
+const isSame = (saved: ShippingOptionRecord, entered: ShippingOptionRecord) =>
+  Object.entries(entered).every(
+    ([name, value]) =>
+      JSON.stringify(saved[name as keyof ShippingOptionRecord] ?? null) === JSON.stringify(value),
+  )
+
 /** Saves a new option, or another version of one that the list has. */
 async function saveOption(before: ShippingOptionRecord | undefined, entered: ShippingOptionRecord) {
   let position = 0
   try {
     await save((current) => {
-      position = before ? positionOf(current, before) : current.length
+      // An attempt whose response was lost may have saved it.
+      const saved = current.findIndex((option) => isSame(option, entered))
+      if (saved >= 0) position = saved
+      else position = before ? positionOf(current, before) : current.length
       return current.toSpliced(position, 1, entered)
     })
   } catch (error) {

@@ -3,6 +3,7 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  loseResponse,
   startBrowserApp,
 } from '../../test/browser.ts'
 
@@ -85,12 +86,12 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     expect([shop_name, time_zone]).toEqual(['Misty’s Best Cards', 'Europe/Paris'])
   })
 
-  it('a seller adds a shipping option; a mistake stays in the form with its message', async () => {
+  it('a seller adds a shipping option once, also if its first response is lost; a mistake stays in the form with its message', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings/shipping', {
       member,
       width: 360,
-      expects: /422/,
+      expects: /422|ERR_FAILED/,
     })
     await page.getByText('No shipping options').waitFor()
     await expectAccessible(page)
@@ -114,6 +115,10 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     await page.getByText('The price field must not be empty.').waitFor()
     await page.getByLabel('Price', { exact: true }).fill('1.50')
     await expectAccessible(page)
+    await loseResponse(page, '**/settings/shipping-options')
+    await page.getByRole('button', { name: 'Save option' }).click()
+    await page.getByText('The connection to the service was lost.').waitFor()
+    await page.getByText('The connection to the service is lost.').waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Save option' }).click()
     await page.getByText('The shipping options were saved.').waitFor()
     const { shipping_options } = (await member.get('/dashboard/api/me')).body.data.account
