@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { gzipSync } from 'node:zlib'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 import { readScalar } from '../server/http/public/scalar.ts'
@@ -18,11 +19,13 @@ const API_PATHS = [
   '/health',
 ]
 
-/** Adds the script of the API reference at /docs to the built files. */
+/** Adds the script of the API reference at /docs to the built files, plain and compressed. */
 const reference: Plugin = {
   name: 'api-reference',
   async generateBundle() {
-    this.emitFile({ type: 'asset', fileName: 'scalar.js', source: await readScalar() })
+    const source = await readScalar()
+    this.emitFile({ type: 'asset', fileName: 'scalar.js', source })
+    this.emitFile({ type: 'asset', fileName: 'scalar.js.gz', source: gzipSync(source) })
   },
 }
 

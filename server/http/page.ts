@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 
 /**
  * Content Security Policy of our pages: scripts, styles, images and requests only from this service, nothing inline, no
@@ -49,6 +50,12 @@ export const sendAsset = (
     .header('cache-control', `public, max-age=${maxAgeSeconds}`)
     .type(`${type}; charset=utf-8`)
     .send(text)
+
+/** Whether to send a response compressed, which caches keep apart from the other one. */
+export function acceptsGzip({ raw }: FastifyRequest, reply: FastifyReply): boolean {
+  reply.header('vary', 'accept-encoding')
+  return new Negotiator(raw).encoding(['gzip', 'identity']) === 'gzip'
+}
 
 /** The relative address of the service from a page, so that pages work under any path prefix of a proxy. */
 export function rootOf({ url }: Pick<FastifyRequest, 'url'>): string {

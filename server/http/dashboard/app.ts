@@ -4,12 +4,11 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import Negotiator from 'negotiator'
 import type { BuildState, DashboardBuild } from '../../dashboard/build.ts'
 import { notFound } from '../../errors.ts'
 import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
-import { type PolicyChanges, rootOf, sendPage } from '../page.ts'
+import { acceptsGzip, type PolicyChanges, rootOf, sendPage } from '../page.ts'
 import { plainPage } from '../plain-page.ts'
 
 /** The one style element of React Aria (touch behaviour), which it adds at run time. */
@@ -84,11 +83,8 @@ export function builtPages(
       reply.headers({
         'content-type': TYPES[path.extname(name)] ?? 'application/octet-stream',
         'cache-control': 'public, max-age=31536000, immutable',
-        vary: 'accept-encoding',
       })
-      if (new Negotiator(request.raw).encoding(['gzip', 'identity']) !== 'gzip') {
-        return reply.send(file.bytes)
-      }
+      if (!acceptsGzip(request, reply)) return reply.send(file.bytes)
       const gzipped = await file.gzipped()
       return reply.header('content-encoding', 'gzip').send(gzipped)
     })

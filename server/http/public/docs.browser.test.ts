@@ -23,4 +23,16 @@ describe.skipIf(!chromiumPath)('the API reference', () => {
     await page.getByRole('button', { name: 'Test Request' }).first().waitFor()
     expect(await page.evaluate('blocked')).toEqual([])
   })
+
+  it('the script of the API reference is compressed for clients that accept it', async () => {
+    const load = async (encoding: string) => {
+      const headers = { 'accept-encoding': encoding }
+      const response = await fetch(`${app.address}/docs/scalar.js`, { headers })
+      expect(response.headers.get('vary')).toContain('accept-encoding')
+      return { sent: response.headers.get('content-encoding'), text: await response.text() }
+    }
+    const [compressed, plain] = [await load('gzip, br'), await load('identity')]
+    expect([compressed.sent, plain.sent]).toEqual(['gzip', null])
+    expect(compressed.text).toBe(plain.text)
+  })
 })

@@ -5,7 +5,7 @@ import manifest from '../../../package.json' with { type: 'json' }
 import { notFound } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
-import { sendAsset, sendPage } from '../page.ts'
+import { acceptsGzip, sendAsset, sendPage } from '../page.ts'
 
 /**
  * The API reference, and the style sheet of all other pages. The reference is Scalar, served from here, so that it works
@@ -16,7 +16,9 @@ import { sendAsset, sendPage } from '../page.ts'
 export const docsRoutes =
   (ctx: Service, built: string): FastifyPluginCallbackTypebox =>
   (app, _options, done) => {
-    const scalar = lazy(() => scalarScript(path.join(built, 'scalar.js')))
+    const script = path.join(built, 'scalar.js')
+    const scalar = lazy(() => scalarScript(script))
+    const compressed = lazy(() => readFile(`${script}.gz`))
     const reference = lazy(() => readAsset('reference.js'))
     const styles = lazy(() => readAsset('pages.css'))
 
@@ -32,9 +34,11 @@ export const docsRoutes =
       })
     })
 
-    app.get('/docs/scalar.js', async (_request, reply) =>
-      sendAsset(reply, await scalar(), 'text/javascript', 86_400),
-    )
+    app.get('/docs/scalar.js', async (request, reply) => {
+      const gzipped = acceptsGzip(request, reply) ? await compressed().catch(() => null) : null
+      if (gzipped) reply.header('content-encoding', 'gzip')
+      return sendAsset(reply, gzipped ?? (await scalar()), 'text/javascript', 86_400)
+    })
     app.get('/docs/reference.js', async (_request, reply) =>
       sendAsset(reply, await reference(), 'text/javascript'),
     )
