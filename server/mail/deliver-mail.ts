@@ -10,6 +10,7 @@ import { recordFailure, releaseMail } from './outbox.ts'
  *
  * @param record records that the e-mail was handled
  * @param stopping aborted when the process is about to end: an unsent e-mail is released
+ * @returns the failure of the attempt
  */
 export async function deliverMail(
   ctx: Context & { metrics: Metrics },
@@ -17,7 +18,7 @@ export async function deliverMail(
   mail: ClaimedMail,
   record: (handled: Handled) => Promise<void>,
   stopping: AbortSignal,
-): Promise<void> {
+): Promise<MailError | undefined> {
   let outcome: Delivered
   try {
     if (!isAddress(mail.to)) {
@@ -25,7 +26,10 @@ export async function deliverMail(
     }
     outcome = await mailer.deliver(mail, stopping)
   } catch (error) {
-    if (stopping.aborted) return releaseMail(ctx, mail)
+    if (stopping.aborted) {
+      await releaseMail(ctx, mail)
+      return undefined
+    }
     if (!(error instanceof MailError)) throw error
     const { isFailed } = await recordFailure(ctx, mail, error)
     ctx.metrics.countMailAttempt(isFailed ? 'given_up' : 'failed')
@@ -33,8 +37,9 @@ export async function deliverMail(
       { mail: mail.id, attempts: mail.attempts, reason: error.summary },
       isFailed ? 'an e-mail failed permanently' : 'cannot send an e-mail; retrying later',
     )
-    return
+    return error
   }
   await persistently(ctx, 'cannot record an e-mail; retrying', () => record({ mail, outcome }))
   ctx.metrics.countMailAttempt(outcome)
+  return undefined
 }

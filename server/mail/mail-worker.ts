@@ -17,6 +17,11 @@ import { claimMails, recordSuccesses } from './outbox.ts'
 /** At a shutdown, time for messages to finish, because one that is interrupted while it is accepted is sent twice. */
 const GRACE_MS = 5_000
 
+/** After this many failures in a row that are due to the mail server, a process pauses. A single one can have another cause. */
+const MAX_SERVER_FAILURES = 3
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 60_000
+
 type MailContext = Context & { metrics: Metrics }
 
 /** Sends e-mails as they become due. */
@@ -48,11 +53,30 @@ function mailWork(ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<Cl
   const record = batch<Handled>((handled) => recordSuccesses(ctx, handled), {
     max: mailer.concurrency,
   })
+  let failures = 0
+  let pausedUntil = 0
   return {
     queue: 'mail',
     concurrency: mailer.concurrency,
     graceMs,
-    claim: (max) => claimMails(ctx, max),
-    run: (mail, stopping) => deliverMail(ctx, mailer, mail, record, stopping),
+    async claim(max) {
+      if (performance.now() < pausedUntil) return []
+      if (failures < MAX_SERVER_FAILURES) return claimMails(ctx, max)
+      // A single e-mail finds out whether the server accepts e-mails again.
+      const mails = await claimMails(ctx, 1)
+      if (mails.length > 0) pausedUntil = performance.now() + pauseAfter(failures)
+      return mails
+    },
+    async run(mail, stopping) {
+      const failure = await deliverMail(ctx, mailer, mail, record, stopping)
+      failures = failure?.isOfAll ? failures + 1 : 0
+      pausedUntil = performance.now() + pauseAfter(failures)
+    },
   }
 }
+
+/** The pause after failures in a row. It grows, because servers block clients that keep trying. */
+const pauseAfter = (failures: number) =>
+  failures < MAX_SERVER_FAILURES
+    ? 0
+    : Math.min(FIRST_PAUSE_MS * 2 ** (failures - MAX_SERVER_FAILURES), MAX_PAUSE_MS)

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isAddress, mailbox } from '../text/mailbox.ts'
-import { delayAfter, messageId, oneLine } from './mail.ts'
+import { DAYS, MINUTES } from '../time/units.ts'
+import { delayAfter, delayOfServer, messageId, oneLine } from './mail.ts'
 
 describe('a subject', () => {
   it.each([
@@ -62,4 +63,11 @@ it.each([
   const from = { name: 'Card Shop', address }
   const createdAt = new Date('2026-03-01T09:30:00.123Z')
   expect(messageId({ id: 7, createdAt }, from)).toBe(`<7.1772357400123@${domain}>`)
+})
+
+it('an e-mail that the server prevents is attempted at intervals that grow with its age, for four days', () => {
+  const minutes = [0, 1, 3, 20, 61, 2_000].map((age) => delayOfServer(age * MINUTES)! / MINUTES)
+  expect(minutes).toEqual([1, 1, 1.5, 10, 30, 30])
+  expect(delayOfServer(4 * DAYS - 1)).toBe(30 * MINUTES)
+  expect(delayOfServer(4 * DAYS)).toBeUndefined()
 })

@@ -1,5 +1,5 @@
 import { type Mailbox, withAsciiDomain } from '../text/mailbox.ts'
-import { HOURS, MINUTES } from '../time/units.ts'
+import { DAYS, HOURS, MINUTES } from '../time/units.ts'
 
 /** A plain-text e-mail to one recipient. */
 export type NewMail = {
@@ -36,6 +36,16 @@ const DELAYS_MS = [1 * MINUTES, 10 * MINUTES, 1 * HOURS, 6 * HOURS]
 
 /** Milliseconds from a failed attempt to the next; undefined after the last. `attempts` includes the failed one. */
 export const delayAfter = (attempts: number): number | undefined => DELAYS_MS[attempts - 1]
+
+/**
+ * Milliseconds to the next attempt after one that failed because of the mail server or the sender; undefined if the
+ * e-mail is so old that the attempt counts. Grows with the age, because such attempts have no number.
+ */
+export const delayOfServer = (ageMs: number): number | undefined =>
+  ageMs < PATIENCE_MS ? Math.min(Math.max(1 * MINUTES, ageMs / 2), 30 * MINUTES) : undefined
+
+/** An outage of the mail server that ends within this time costs no e-mail: a long weekend, as between mail servers. */
+const PATIENCE_MS = 4 * DAYS
 
 const MAX_SUBJECT_CHARACTERS = 200
 
@@ -76,11 +86,29 @@ export class MailError extends Error {
   override name = 'MailError'
   /** Whether every further attempt would fail. */
   readonly isPermanent: boolean
+  /** Whether the mail server refuses the sender or is unavailable: the e-mail itself may be all right. */
+  readonly isOfServer: boolean
+  /** Whether other e-mails would fail as well. A reply about one recipient says nothing about the others. */
+  readonly isOfAll: boolean
+  /** Whether the server may have accepted the e-mail: such attempts are limited, because each can deliver it again. */
+  readonly mayHaveArrived: boolean
   readonly summary: string
 
-  constructor(message: string, options: { isPermanent: boolean; summary?: string }) {
+  constructor(
+    message: string,
+    options: {
+      isPermanent?: boolean
+      isOfServer?: boolean
+      isOfAll?: boolean
+      mayHaveArrived?: boolean
+      summary?: string
+    },
+  ) {
     super(message)
-    this.isPermanent = options.isPermanent
+    this.isPermanent = options.isPermanent ?? false
+    this.isOfServer = options.isOfServer ?? false
+    this.isOfAll = options.isOfAll ?? this.isOfServer
+    this.mayHaveArrived = options.mayHaveArrived ?? false
     this.summary = options.summary ?? message
   }
 }

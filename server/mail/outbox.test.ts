@@ -22,7 +22,7 @@ type Done = (error?: Error | null) => void
 const server = {
   login: (_done: Done) => {},
   sender: (_done: Done) => {},
-  recipient: (_done: Done) => {},
+  recipient: (_done: Done, _to: string) => {},
   end: (_done: Done) => {},
 }
 const accept = (done: Done) => done()
@@ -41,7 +41,7 @@ beforeAll(async () => {
       else done(Object.assign(new Error(`no ${password}`), { responseCode: 535 }))
     },
     onMailFrom: (_address, _session, done) => server.sender(done),
-    onRcptTo: (_address, _session, done) => server.recipient(done),
+    onRcptTo: ({ address }, _session, done) => server.recipient(done, address),
     onData: (_stream, _session, done) => server.end(done),
   })
   app = await startTestApp({ settings: settingsFor(mailServer) })
@@ -198,7 +198,7 @@ describe('an e-mail', () => {
   })
 
   it('an e-mail is sent by the next attempt after the mail server has recovered', async () => {
-    server.recipient = refuse(421, 'closing')
+    server.recipient = refuse(451, 'try later')
     await sendMail(app.ctx, MAIL)
     await app.runMail()
     expect(await row()).toMatchObject({ status: 'waiting', attempts: 1 })
@@ -211,7 +211,7 @@ describe('an e-mail', () => {
   it.each([
     ['the recipient', { recipient: refuse(550, 'no such user') }, '550 no such user'],
     ['an unknown recipient', { recipient: refuse(550, '5.1.1 unknown') }, '550 5.1.1 unknown'],
-    ['the e-mail', { end: refuse(554, 'looks like spam') }, '554 looks like spam'],
+    ['the e-mail', { end: refuse(554, '5.6.0 looks like spam') }, '554 5.6.0 looks like spam'],
   ])(
     'an e-mail fails at once when the server permanently refuses %s',
     async (_, refusal, reply) => {
@@ -230,42 +230,139 @@ describe('an e-mail', () => {
     },
   )
 
-  it('an e-mail is retried when the server refuses the sender or the login', async () => {
-    server.sender = refuse(550, 'not you')
-    await sendMail(app.ctx, MAIL)
-    await app.runMail()
-    expect(await row()).toMatchObject({
-      status: 'waiting',
-      error: 'The mail server refused the sender: 550 not you',
-    })
-    server.login = refuse(535, 'wrong')
-    await advance(app.operator, 60)
-    await app.runMail()
-    expect(await row()).toMatchObject({
-      status: 'waiting',
-      attempts: 2,
-      error: 'The mail server refused the login (535).',
-    })
-  })
+  it.each([
+    ['the sender', 'sender', 550, 'not you', 'the sender: 550 not you'],
+    ['the login', 'login', 535, 'wrong', 'the login (535).'],
+    ['more logins', 'login', 454, '4.7.0 Too many login attempts', 'the login (454).'],
+    ['a rate in response to the sender', 'sender', 450, 'slow down', 'the sender: 450 slow down'],
+    [
+      'a rate in response to the recipient',
+      'recipient',
+      450,
+      '4.7.1 Error: too much mail from 192.0.2.1',
+      'the recipient: 450 4.7.1 Error: too much mail from 192.0.2.1',
+    ],
+    [
+      'a rate in response to the e-mail',
+      'end',
+      454,
+      'Throttling failure: Maximum sending rate exceeded',
+      'the e-mail: 454 Throttling failure: Maximum sending rate exceeded',
+    ],
+    [
+      'the recipient of a sender without permission',
+      'recipient',
+      554,
+      '5.7.1 <kanto@shops.example>: Relay access denied',
+      'the sender: 554 5.7.1 <kanto@shops.example>: Relay access denied',
+    ],
+    [
+      'the recipient of a sender whose domain is unknown',
+      'recipient',
+      550,
+      '5.1.8 Sender address rejected: Domain not found',
+      'the sender: 550 5.1.8 Sender address rejected: Domain not found',
+    ],
+    [
+      'the e-mail of a sender without permission',
+      'end',
+      550,
+      '5.7.60 Client does not have permissions to send as this sender',
+      'the sender: 550 5.7.60 Client does not have permissions to send as this sender',
+    ],
+    [
+      'the e-mail of a sender who is not allowed to send, at Microsoft',
+      'end',
+      554,
+      '5.2.252 SendAsDenied; shop@cards.example not allowed to send as mail@cards.example',
+      'the sender: 554 5.2.252 SendAsDenied; shop@cards.example not allowed to send as mail@cards.example',
+    ],
+    [
+      'the e-mail of a sender whose quota is used up',
+      'end',
+      550,
+      '5.4.5 Daily user sending limit exceeded',
+      'the sender: 550 5.4.5 Daily user sending limit exceeded',
+    ],
+  ] as const)(
+    'an e-mail is kept for four days when the server refuses %s',
+    async (_, step, code, text, refused) => {
+      server[step] = refuse(code, text)
+      await sendMail(app.ctx, MAIL)
+      for (let attempt = 1; attempt <= 7; attempt++) {
+        await app.runMail()
+        expect(await row()).toMatchObject({
+          status: 'waiting',
+          attempts: 0,
+          error: `The mail server refused ${refused}`,
+        })
+        await advance(app.operator, 14 * 3_600 - 60)
+      }
+      server[step] = accept
+      await app.runMail()
+      expect(await row()).toMatchObject({ status: 'sent', attempts: 1, error: null })
+    },
+  )
 
   it.each([
-    ['recipient', 554, '5.7.1 <kanto@shops.example>: Relay access denied'],
-    ['recipient', 550, '5.1.8 Sender address rejected: Domain not found'],
-    ['end', 550, '5.7.60 Client does not have permissions to send as this sender'],
-    ['end', 550, '5.4.5 Daily user sending limit exceeded'],
+    // SendGrid, Amazon SES, a limit of Exim, and a quota
+    ['end', 550, 'The from address does not match a verified Sender Identity.'],
+    ['end', 554, 'Message rejected: Email address is not verified.'],
+    ['end', 554, 'Message rejected: Sending paused for this account.'],
+    ['recipient', 550, 'Domain cards.example has exceeded the max emails per hour (150/150).'],
+    ['recipient', 550, 'relay not permitted'],
+    ['end', 550, 'Daily sending quota exceeded'],
   ] as const)(
-    'an e-mail is retried when the server refuses the sender at the %s: %i %s',
+    'a refusal without a code whose text is about the sender counts as one of the sender, at the %s: %i %s',
     async (step, code, text) => {
       server[step] = refuse(code, text)
       await sendMail(app.ctx, MAIL)
       await app.runMail()
       expect(await row()).toMatchObject({
         status: 'waiting',
-        attempts: 1,
+        attempts: 0,
         error: `The mail server refused the sender: ${code} ${text}`,
       })
     },
   )
+
+  it('an e-mail is attempted five times when the server refuses it without a code, for a reason that the service does not know', async () => {
+    server.end = refuse(554, 'looks like spam')
+    await sendMail(app.ctx, MAIL)
+    await app.runMail()
+    expect(await row()).toMatchObject({
+      status: 'waiting',
+      attempts: 1,
+      error: 'The mail server refused the e-mail: 554 looks like spam',
+    })
+  })
+
+  it.each([
+    ['recipient', 550, 'no account of this name'],
+    ['recipient', 552, 'mailbox quota exceeded'],
+    ['recipient', 550, '5.1.1 the sender is fine, the recipient unknown'],
+  ] as const)(
+    'a permanent refusal of the recipient is not taken for one of the sender, at the %s: %i %s',
+    async (step, code, text) => {
+      server[step] = refuse(code, text)
+      await sendMail(app.ctx, MAIL)
+      await app.runMail()
+      expect(await row()).toMatchObject({ status: 'failed', attempts: 1 })
+    },
+  )
+
+  it('the attempts at an e-mail that is four days old count, whatever the server refuses', async () => {
+    server.login = refuse(535, 'wrong')
+    await sendMail(app.ctx, MAIL)
+    await advance(app.operator, 4 * 86_400)
+    for (const minutes of [1, 10, 60, 360]) {
+      await app.runMail()
+      expect(await row()).toMatchObject({ status: 'waiting' })
+      await advance(app.operator, minutes * 60)
+    }
+    await app.runMail()
+    expect(await row()).toMatchObject({ status: 'failed', attempts: 5 })
+  })
 
   it('a stored error quotes at most 200 characters of the server’s reply', async () => {
     server.recipient = refuse(550, 'no '.repeat(200))
@@ -390,7 +487,7 @@ describe('the password of the mail server', () => {
 })
 
 describe('a mail server', () => {
-  it('an e-mail is retried when the server drops the connection, before or after receiving it', async () => {
+  it('an e-mail is retried when the server drops the connection, which counts only after the server has received it', async () => {
     const dropped = await startMailServer({
       onConnect: () => dropped.hangUp(),
       onData: () => dropped.hangUp(),
@@ -402,7 +499,7 @@ describe('a mail server', () => {
     await plain.runMail()
     expect(await row(plain)).toMatchObject({
       status: 'waiting',
-      attempts: 1,
+      attempts: 0,
       error: expect.stringMatching(/^The connection to the mail server failed/),
     })
     server.end = () => mailServer.hangUp()
@@ -422,6 +519,7 @@ describe('a mail server', () => {
     await closed.runMail()
     expect(await row(closed)).toMatchObject({
       status: 'waiting',
+      attempts: 0,
       error: 'The connection to the mail server failed (ECONNREFUSED).',
     })
   })
@@ -436,16 +534,16 @@ describe('a mail server', () => {
       await sendMail(refused.ctx, MAIL)
       await refused.runMail()
       const error = `The mail server refused the connection (${code}).`
-      expect(await row(refused)).toMatchObject({ status: 'waiting', attempts: 1, error })
+      expect(await row(refused)).toMatchObject({ status: 'waiting', attempts: 0, error })
       expect(refused.logged.at(-1)).toMatchObject({ reason: error })
       expect(JSON.stringify([refused.logged, await row(refused)])).not.toContain('words')
     },
   )
 
   it.each([
-    ['does not greet', 'onConnect'],
-    ['receives the e-mail and does not reply', 'onData'],
-  ])('an attempt times out when the server %s', async (_, silence) => {
+    ['does not greet, and does not count', 'onConnect', 0],
+    ['receives the e-mail and does not reply, and counts', 'onData', 1],
+  ])('an attempt times out when the server %s', async (_, silence, attempts) => {
     const silent = await startMailServer({ [silence]: () => {} })
     const waiting = await startTestApp({
       settings: { ...settingsFor(silent), SMTP_URL: silent.url },
@@ -456,7 +554,7 @@ describe('a mail server', () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(290)
     expect(await row(waiting)).toMatchObject({
       status: 'waiting',
-      attempts: 1,
+      attempts,
       error: 'The mail server did not answer in time.',
     })
     silent.hangUp()
@@ -513,6 +611,93 @@ describe('a mail server', () => {
     await sendMail(plain.ctx, MAIL)
     await plain.runMail()
     expect(open.received).toMatchObject([{ to: [MAIL.to], user: undefined }])
+  })
+})
+
+describe('many e-mails', () => {
+  const sendTo = (recipients: string[]) =>
+    Promise.all(recipients.map((to) => sendMail(app.ctx, { ...MAIL, to })))
+  const numbered = (count: number, domain: string) =>
+    Array.from({ length: count }, (_, number) => `${number}@${domain}`)
+  const statuses = async () =>
+    (await app.ctx.db`select status from mails`).map(({ status }) => status)
+
+  it('a mail server that refuses all e-mails gets few attempts at once, and no e-mail uses up one', async () => {
+    let attempts = 0
+    server.end = (done) => {
+      attempts++
+      refuse(451, '4.7.1 Rate limit exceeded')(done)
+    }
+    await sendTo(numbered(20, 'shops.example'))
+    await app.runMail()
+    // Each of three connections can take a further e-mail until all have been refused.
+    expect(attempts).toBeLessThanOrEqual(5)
+    const mails = await app.ctx.db`select distinct status, attempts from mails`
+    expect(mails).toEqual([{ status: 'waiting', attempts: 0 }])
+  })
+
+  it('a process that finds no free connection leaves the e-mails to the other one', async () => {
+    let connections = 0
+    const limited = await startMailServer({
+      onConnect: (_session, done) => (++connections > 3 ? refuse(421, 'too many')(done) : done()),
+      onClose: () => void connections--,
+      onData: (_stream, _session, done) => void setTimeout(done, 20),
+    })
+    const settings = { ...settingsFor(limited), SMTP_URL: limited.url }
+    const processes = await Promise.all(
+      [1, 2].map(() => startTestApp({ databaseUrl: app.databaseUrl, settings })),
+    )
+    await sendTo(numbered(100, 'shops.example'))
+    const workers = processes.map(({ ctx }) => startMailWorker(ctx))
+    try {
+      await until('no e-mail is due', async () => {
+        const [due] = await app.ctx.db`
+          select from mails where status = 'waiting' and next_attempt_at <= ${app.ctx.now()}
+        `
+        return due === undefined
+      })
+      const refused = (await statuses()).filter((status) => status !== 'sent')
+      expect(refused.length).toBeLessThan(20)
+      await advance(app.operator, 60)
+      await until('all e-mails are sent', async () =>
+        (await statuses()).every((status) => status === 'sent'),
+      )
+    } finally {
+      await Promise.all(workers.map((worker) => worker.stop()))
+    }
+    expect(limited.received).toHaveLength(100)
+  })
+
+  it.each([
+    ['defers', 450, '4.7.1 Greylisted'],
+    ['refuses as those of a filter', 550, '5.7.1 Blocked'],
+  ])('e-mails to recipients that the server %s do not delay the others', async (_, code, text) => {
+    const [refused, others] = [numbered(20, 'slow.example'), numbered(5, 'shops.example')]
+    server.recipient = (done, to) =>
+      to.endsWith('@slow.example') ? refuse(code, text)(done) : done()
+    await sendTo([...refused, ...others])
+    await app.runMail()
+    const sent = await app.ctx.db`select recipient from mails where status = 'sent'`
+    expect(sent).toHaveLength(others.length)
+  })
+
+  it('after an outage, a mail worker sends the e-mails without a signal', async () => {
+    server.login = refuse(454, '4.7.0 try later')
+    const worker = startMailWorker(app.ctx, { pollIntervalMs: 50 })
+    try {
+      await sendTo(numbered(8, 'shops.example'))
+      await until('three e-mails were refused', async () => {
+        const refused = await app.ctx.db`select from mails where error is not null`
+        return refused.length >= 3
+      })
+      server.login = accept
+      await until(
+        'the others are sent',
+        async () => (await statuses()).filter((status) => status === 'sent').length >= 4,
+      )
+    } finally {
+      await worker.stop()
+    }
   })
 })
 

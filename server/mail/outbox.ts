@@ -7,9 +7,11 @@ import { DAYS } from '../time/units.ts'
 import {
   type ClaimedMail,
   delayAfter,
+  delayOfServer,
   type Handled,
   MAX_ATTEMPTS,
   type Mail,
+  type MailError,
   type MailStatus,
   type NewMail,
   oneLine,
@@ -215,20 +217,26 @@ export async function recordSuccesses(ctx: Context, handled: Handled[]): Promise
 }
 
 /**
- * Records a failed attempt, and schedules the next one unless this was the last or a permanent failure. A trigger ends
- * the attempts of an erased e-mail, and removes the server's text from its error.
+ * Records a failed attempt, and schedules the next one unless this was the last or a permanent failure. One that is due to
+ * the mail server does not count for some days, because an outage must not cost the e-mails. A trigger ends the attempts of
+ * an erased e-mail, and removes the server's text from its error.
  */
 export async function recordFailure(
   ctx: Context,
   mail: ClaimedMail,
-  { message, isPermanent }: { message: string; isPermanent: boolean },
+  { message, isPermanent, isOfServer, mayHaveArrived }: MailError,
 ): Promise<{ isFailed: boolean }> {
   const { db, now } = ctx
-  const delay = isPermanent ? undefined : delayAfter(mail.attempts)
+  const delayUncounted =
+    isOfServer && !mayHaveArrived
+      ? delayOfServer(now().getTime() - mail.createdAt.getTime())
+      : undefined
+  const delay = isPermanent ? undefined : (delayUncounted ?? delayAfter(mail.attempts))
   const [failed] = await db<{ status: MailStatus }[]>`
     update mails
     set
       status = ${delay === undefined ? 'failed' : 'waiting'},
+      attempts = attempts - ${delayUncounted === undefined ? 0 : 1},
       error = ${message},
       next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
       leased_until = null

@@ -1,4 +1,5 @@
-import { createTransport } from 'nodemailer'
+import type { Readable } from 'node:stream'
+import { createTransport, type SendMailOptions } from 'nodemailer'
 import type { Mailbox } from '../text/mailbox.ts'
 import type { Mailer, MailerOptions } from './mail.ts'
 import { MailError, messageId } from './mail.ts'
@@ -14,11 +15,22 @@ const REPLY_TIMEOUTS = 8
 /** Limits an attempt, in multiples of the timeout: a server can be slow with each line of its replies. */
 const ATTEMPT_TIMEOUTS = 12
 const MAX_REPLY_CHARACTERS = 200
+/** A code of RFC 3463, by which a server says what its reply is about. */
+const ENHANCED_CODE = /^\d{3}[ -][45]\.\d+\.\d+\b/
 /**
- * Replies about the permission to send (5.7.x), the sender's address (5.1.7, 5.1.8) or a quota (5.4.5), by their code of
- * RFC 3463. Many servers send them only in response to RCPT TO or to the message.
+ * Replies about the permission to send (5.7.x), the sender's address (5.1.7, 5.1.8) or a quota (5.4.5, and 5.1.90 and
+ * 5.2.252 of Microsoft). Many servers send them only in response to RCPT TO or to the message.
  */
-const SENDER_REFUSED = /^5\d\d[ -]5\.(7\.\d+|1\.[78]|4\.5)\b/
+const SENDER_REFUSED = /^5\d\d[ -]5\.(?:7\.\d+|1\.(?:[78]|90)|2\.252|4\.5)\b/
+/** Texts of such replies without an enhanced code to RCPT TO. */
+const SENDER_IN_REPLY_TO_RECIPIENT = /\bsender\b|\brelay|\bper (?:minute|hour|day)\b/i
+/** The same in response to the message, such as those of SendGrid and Amazon SES. 552 is about the mailbox or the size. */
+const SENDER_IN_REPLY_TO_MESSAGE =
+  /^55[^2].*(?:\bsenders?\b|\bsending\b|\bfrom address\b|\bnot verified\b|\bquota\b|\blimit|\bexceeded\b|\brelay|authori[sz]ed\b|\bper (?:minute|hour|day)\b)/is
+/** Temporary replies about the recipient (4.1.x, 4.2.x) or the content (4.6.x). */
+const OF_MAIL = /^4\d\d[ -]4\.[126]\.\d+\b/
+/** Temporary replies to RCPT TO about the server (4.3.x) or the rate. Others are usually about the recipient. */
+const THROTTLED = /^4\d\d[ -]4\.3\.\d+\b|\brate\b|\blimit|\btoo (?:many|much)\b|throttl|\bexceed/i
 
 /** Sends through an SMTP server. Connections are pooled, because e-mails often come in bursts. */
 export function smtpMailer(
@@ -38,9 +50,18 @@ export function smtpMailer(
   })
   // The e-mail being sent fails with the same error. An `error` event without a listener would end the process.
   server.on('error', () => {})
+  // The server gets the message only after it has accepted the recipient.
+  server.use('stream', ({ data, message }, done) => {
+    message.processFunc((stream) => {
+      ;(data as WatchedMail).onStream(stream)
+      return stream
+    })
+    done()
+  })
 
   return {
     async deliver(mail, signal) {
+      let message: Readable | undefined
       try {
         await server.sendMail({
           from,
@@ -54,10 +75,15 @@ export function smtpMailer(
           headers: { 'Auto-Submitted': 'auto-generated' },
           xMailer: false,
           signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUTS * timeoutMs)]),
-        })
+          onStream: (stream) => {
+            message = stream
+          },
+        } satisfies SendMailOptions & WatchedMail as SendMailOptions)
         return 'sent'
       } catch (error) {
-        throw mailErrorFrom(error as SmtpError)
+        throw mailErrorFrom(error as SmtpError, {
+          mayHaveArrived: message?.readableDidRead === true,
+        })
       }
     },
     async close() {
@@ -66,6 +92,9 @@ export function smtpMailer(
   }
 }
 
+/** An e-mail whose sender learns of the stream that the server gets. */
+type WatchedMail = { onStream: (stream: Readable) => void }
+
 /** An error of nodemailer. */
 type SmtpError = Error & {
   code?: string
@@ -73,6 +102,8 @@ type SmtpError = Error & {
   originalCode?: string
   /** The SMTP command that failed. */
   command?: string
+  /** The part of the attempt that timed out. */
+  timeoutType?: string
   /** The server's reply, and its code. */
   response?: string
   responseCode?: number
@@ -80,48 +111,74 @@ type SmtpError = Error & {
   permanent?: boolean
 }
 
-/** The original error is dropped, because a server's reply to a login can contain the password. */
-function mailErrorFrom(error: SmtpError): MailError {
-  const { code, originalCode, command, responseCode, permanent } = error
-  const temporary = (message: string) => new MailError(message, { isPermanent: false })
+/**
+ * The original error is dropped, because a server's reply to a login can contain the password.
+ *
+ * @param mayHaveArrived whether the message was sent, so that a lost connection says nothing about its acceptance
+ */
+function mailErrorFrom(error: SmtpError, { mayHaveArrived }: { mayHaveArrived: boolean }) {
+  const { code, originalCode, responseCode, timeoutType } = error
+  const ofServer = (message: string) => new MailError(message, { isOfServer: true, mayHaveArrived })
   switch (code) {
     case 'EENVELOPE':
-    case 'EMESSAGE': {
-      // Without a reply code, nodemailer refused the e-mail before sending anything.
-      if (responseCode === undefined) {
-        return new MailError('The e-mail is malformed and cannot be sent.', { isPermanent: true })
-      }
-      // A refused sender is a matter of the settings, which the operator can fix before the next attempt.
-      const isOfSender = command === 'MAIL FROM' || SENDER_REFUSED.test(error.response ?? '')
-      const isPermanent = permanent === true && !isOfSender
-      const refusal = `The mail server refused ${isOfSender ? 'the sender' : refusedPart(command)}`
-      return new MailError(`${refusal}: ${reply(error)}`, {
-        isPermanent,
-        summary: `${refusal}${detail(responseCode)}.`,
-      })
-    }
+    case 'EMESSAGE':
+      return refusalFrom(error)
     case 'EAUTH':
     case 'ENOAUTH':
-      return temporary(`The mail server refused the login${detail(responseCode)}.`)
+      return ofServer(`The mail server refused the login${detail(responseCode)}.`)
     case 'ETIMEDOUT':
-    case 'EABORT':
-      return temporary('The mail server did not answer in time.')
+    case 'EABORT': {
+      const message = 'The mail server did not answer in time.'
+      // Later silence can be about the recipient or the message.
+      const isConnecting = timeoutType !== undefined && timeoutType !== 'SOCKET_TIMEOUT'
+      return isConnecting ? ofServer(message) : new MailError(message, {})
+    }
     case 'EDNS':
-      return temporary('The DNS lookup of the mail server failed.')
+      return ofServer('The DNS lookup of the mail server failed.')
     case 'ETLS':
-      return temporary(`The encrypted connection to the mail server failed${detail(originalCode)}.`)
+      return ofServer(`The encrypted connection to the mail server failed${detail(originalCode)}.`)
     case 'ECONNECTION':
     case 'ESOCKET':
-      return temporary(
+      // A reply, such as 421, says that the message was not accepted.
+      return new MailError(
         `The connection to the mail server failed${detail(responseCode || originalCode)}.`,
+        { isOfServer: true, mayHaveArrived: mayHaveArrived && !isRefusal(responseCode) },
       )
     default:
       // The greeting, for example, was a refusal.
       if (code === 'EPROTOCOL' && isRefusal(responseCode)) {
-        return temporary(`The mail server refused the connection${detail(responseCode)}.`)
+        return ofServer(`The mail server refused the connection${detail(responseCode)}.`)
       }
-      return temporary(`The e-mail could not be sent${detail(code)}.`)
+      return new MailError(`The e-mail could not be sent${detail(code)}.`, {})
   }
+}
+
+/** A refusal of the sender, the recipient or the message. */
+function refusalFrom(error: SmtpError): MailError {
+  const { command, response = '', responseCode, permanent = false } = error
+  // Without a reply code, nodemailer refused the e-mail before sending anything.
+  if (responseCode === undefined) {
+    return new MailError('The e-mail is malformed and cannot be sent.', { isPermanent: true })
+  }
+  const isToRecipient = command === 'RCPT TO'
+  const hasCode = ENHANCED_CODE.test(response)
+  const senderTexts = isToRecipient ? SENDER_IN_REPLY_TO_RECIPIENT : SENDER_IN_REPLY_TO_MESSAGE
+  // A refused sender is a matter of the settings, which the operator can fix before the next attempt.
+  const isOfSender =
+    command === 'MAIL FROM' ||
+    SENDER_REFUSED.test(response) ||
+    (permanent && !hasCode && senderTexts.test(response))
+  const isThrottled =
+    responseCode === 421 ||
+    (!permanent && !OF_MAIL.test(response) && (!isToRecipient || THROTTLED.test(response)))
+  const refusal = `The mail server refused ${isOfSender ? 'the sender' : refusedPart(command)}`
+  return new MailError(`${refusal}: ${reply(error)}`, {
+    // Without an enhanced code, a refusal of the message can be one of the sender in words that we don't know.
+    isPermanent: permanent && !isOfSender && (isToRecipient || hasCode),
+    isOfServer: isOfSender || isThrottled,
+    isOfAll: isThrottled || (isOfSender && !isToRecipient),
+    summary: `${refusal}${detail(responseCode)}.`,
+  })
 }
 
 /** A reply that isn't SMTP can begin with any number. */
