@@ -138,6 +138,11 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('buyLabels')
   await send('checkListings')
   await send('takeDownListing')
+  // As after a refusal by the mail server.
+  await app.ctx.db`
+    update mails set status = 'failed', error = 'refused', next_attempt_at = null where id = 1
+  `
+  await send('resendMail')
   await send('exportBuyer')
   await send('eraseBuyer')
   await send('closeAccount', { ids: { id: opened.data.id } })

@@ -701,6 +701,43 @@ describe('many e-mails', () => {
   })
 })
 
+describe('an e-mail that was given up', () => {
+  const resend = (id: number) => app.operator.post(`/operator/v1/mails/${id}/resend`)
+
+  it('the operator finds the e-mails that failed, and has each attempted again', async () => {
+    server.recipient = refuse(550, 'no such user')
+    await sendMail(app.ctx, MAIL)
+    await app.runMail()
+    server.recipient = accept
+    await sendMail(app.ctx, MAIL)
+    await app.runMail()
+    const failed = async () =>
+      (await app.operator.get('/operator/v1/mails?status=failed')).body.data
+    const [{ id }, ...others] = await failed()
+    expect(others).toEqual([])
+    const { status, body } = await resend(id)
+    expect([status, body.data]).toMatchObject([202, { id, status: 'waiting', sent_at: null }])
+    // An entry of the audit log can't be erased later.
+    const [entry] = (await app.operator.get('/operator/v1/audit')).body.data
+    expect(entry).toMatchObject({ action: 'resendMail', before: null, after: null })
+    expect((await resend(id)).status).toBe(409)
+    await app.runMail()
+    expect([mailServer.received.length, await failed()]).toEqual([2, []])
+    expect((await resend(id)).status).toBe(409)
+    expect((await resend(id + 1_000)).status).toBe(404)
+  })
+
+  it('an e-mail whose buyer was erased is not sent again', async () => {
+    server.recipient = refuse(550, 'no such user')
+    await sendMail(app.ctx, { ...MAIL, to: 'misty@buyers.example' })
+    await app.runMail()
+    await app.operator.post('/operator/v1/buyers/erase', {
+      payload: { email: 'misty@buyers.example' },
+    })
+    expect((await resend((await row())!.id)).status).toBe(409)
+  })
+})
+
 describe('an e-mail without a mail server', () => {
   it('without a mail server, the sandbox captures an e-mail and does not log it', async () => {
     const sandbox = await startTestApp()

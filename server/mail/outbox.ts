@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
+import { conflict, notFound } from '../errors.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import { DAYS } from '../time/units.ts'
 import {
@@ -66,6 +67,7 @@ export type MailFilters = {
   to?: string | undefined
   /** Also those about its whole checkout. */
   sliceKey?: string | undefined
+  status?: MailStatus | undefined
 }
 
 /**
@@ -75,7 +77,7 @@ export type MailFilters = {
  */
 export const listMails = (
   ctx: Pick<Context, 'begin'>,
-  { to, sliceKey }: MailFilters,
+  { to, sliceKey, status }: MailFilters,
   page: Page,
   { secrets = false } = {},
 ): Promise<{ rows: Mail[]; total: number }> =>
@@ -83,6 +85,7 @@ export const listMails = (
     const isMatch = db`
       true
       ${to === undefined ? db`` : db`and lower(m.recipient) = lower(${to})`}
+      ${status === undefined ? db`` : db`and m.status = ${status}`}
       ${
         sliceKey === undefined
           ? db``
@@ -113,6 +116,28 @@ export const listMails = (
       `,
     }
   })
+
+/**
+ * Attempts an e-mail again that was given up.
+ *
+ * @throws not_found, conflict unless it has failed, or if its text was erased
+ */
+export async function resendMail(ctx: Context, id: number): Promise<Mail> {
+  const { db, now, signal } = ctx
+  const { count } = await db`
+    update mails
+    set status = 'waiting', attempts = 0, next_attempt_at = ${now()}
+    where id = ${id} and status = 'failed' and not erased
+  `
+  const [mail] = await db<Mail[]>`
+    select ${columns(db)} from mails m left join slices s on s.id = m.slice_id where m.id = ${id}
+  `
+  if (!mail) throw notFound('There is no such e-mail.')
+  if (count === 0)
+    throw conflict('Only an e-mail that has failed and is not erased can be sent again.')
+  await signal('mail')
+  return mail
+}
 
 /**
  * All e-mails about a buyer's slices, and those to the buyer's address, in any casing, that are about no slice, newest

@@ -326,9 +326,15 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   }
   await ok(operator.get(`/operator/v1/orders/${order}`))
   await ok(operator.get(`/operator/v1/slices/${sale.sliceKey}`))
-  for (const filter of ['', 'page=2&', slice, 'to=a@b.c&']) {
+  for (const filter of ['', 'page=2&', slice, 'to=a@b.c&', 'status=failed&']) {
     await ok(operator.get(`/operator/v1/mails?${filter}per_page=1`))
   }
+  const [failed] = await app.ctx.db`
+    update mails set status = 'failed', error = 'refused', sent_at = null, next_attempt_at = null
+    where id = (select max(id) from mails where not erased)
+    returning id
+  `
+  await ok(operator.post(`/operator/v1/mails/${failed!.id}/resend`))
   for (const filter of ['', 'page=2&', slice, `account_id=${seller.accountId}&`]) {
     await ok(operator.get(`/operator/v1/shipments?${filter}per_page=1`))
   }

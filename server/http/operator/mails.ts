@@ -1,11 +1,18 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
-import { listMails } from '../../mail/outbox.ts'
+import { MAIL_STATUSES } from '../../mail/mail.ts'
+import { listMails, resendMail } from '../../mail/outbox.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { Paginated, SearchText } from '../schema.ts'
+import { Data, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
+
+const UNSENT = {
+  status: 'waiting',
+  error: 'The mail server refused the recipient: 550 5.2.1 The mailbox is disabled.',
+  sent_at: null,
+} as const
 
 /** `/mails`: the outbox. */
 export const mailRoutes =
@@ -25,6 +32,7 @@ export const mailRoutes =
               SearchText({ description: 'The recipient’s address, in any casing' }),
             ),
             slice_key: Type.Optional(SearchText()),
+            status: Type.Optional(OneOf(MAIL_STATUSES)),
             ...pageParameters,
           }),
           response: { 200: Paginated(OperatorMailSchema, 'A page of e-mails') },
@@ -34,13 +42,33 @@ export const mailRoutes =
       },
       async (request) => {
         const query = request.query as Query
+        const filters = { to: query.to, sliceKey: query.slice_key, status: request.query.status }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/mails`,
           query,
-          (page) => listMails(ctx, { to: query.to, sliceKey: query.slice_key }, page),
+          (page) => listMails(ctx, filters, page),
           operatorMailJson,
         )
       },
+    )
+
+    app.post(
+      '/mails/:id/resend',
+      {
+        schema: {
+          operationId: 'resendMail',
+          summary: 'Send a failed e-mail again',
+          description:
+            'Attempts an e-mail with the status `failed` again. A link that works as a credential was deleted with the last attempt, and is missing: let its recipient request another one instead. Responds with 409 for any other status, and after the erasure of the buyer.',
+          tags: ['Orders'],
+          params: Type.Object({ id: PathId('The e-mail') }),
+          response: { 202: Data(OperatorMailSchema, 'An attempt is scheduled') },
+          'x-errors': ['conflict'],
+          'x-example': { data: { ...exampleOperatorMail, ...UNSENT } },
+        },
+      },
+      async ({ params }, reply) =>
+        reply.code(202).send({ data: operatorMailJson(await resendMail(ctx, params.id)) }),
     )
     done()
   }

@@ -32,6 +32,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   getAnyOrder: READERS,
   getSlice: READERS,
   listMails: ['support'],
+  resendMail: ['support'],
   listShipments: READERS,
   createCheckout: [],
   createReservation: [],
