@@ -7,7 +7,7 @@ import { ADDRESS, BUYER, cancel, insertSlice } from '../test/fixtures/orders.ts'
 import { CarrierError, type Parcel } from './carrier.ts'
 import { sendcloudCarrier } from './sendcloud.ts'
 
-const PDF = Buffer.from('%PDF-1.7\na label of Sendcloud\n')
+const PDF = Buffer.from('%PDF-1.7\na label of Sendcloud\n%%EOF\n')
 const AUTHORIZATION = `Basic ${Buffer.from('public:secret').toString('base64')}`
 
 type SendcloudRequest = {
@@ -214,7 +214,7 @@ describe('the Sendcloud carrier', () => {
     expect((await failure(sendcloud.label(id))).message).toMatch(/not on its own origin/)
   })
 
-  it('a label that is not a PDF or too large is refused', async () => {
+  it('a label that is not a PDF, cut off or too large is refused', async () => {
     const sendcloud = carrier()
     const { id } = await sendcloud.buy(PARCEL)
     const sendLabel = (body: Buffer | string) => {
@@ -226,6 +226,10 @@ describe('the Sendcloud carrier', () => {
     }
     sendLabel('<html>')
     expect((await failure(sendcloud.label(id))).message).toMatch(/not a PDF/)
+    sendLabel(PDF.subarray(0, -6))
+    expect((await failure(sendcloud.label(id))).message).toMatch(/not a whole PDF/)
+    sendLabel(Buffer.concat([PDF, Buffer.alloc(1000)]))
+    expect(await sendcloud.label(id)).toHaveLength(PDF.length + 1000)
     sendLabel(Buffer.alloc(10 * 1024 * 1024 + 1, '%PDF-'))
     expect((await failure(sendcloud.label(id))).message).toMatch(/larger than/)
   })
@@ -491,6 +495,19 @@ describe('a service with CARRIER=sendcloud', () => {
     const { status, body } = await call()
     expect([status, body.data.status]).toEqual([200, 'action_required'])
     expect(body.data.message).toMatch(/cancelled at the carrier.*Ask the marketplace/)
+  })
+
+  it('a label that arrives cut off is fetched again', async () => {
+    interfere = ({ path }, res) => {
+      if (!path.startsWith('/label/')) return false
+      // Without Content-Length, the end of the connection is the end of the body.
+      res.socket!.end(`HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${PDF.subarray(0, 20)}`)
+      return true
+    }
+    const call = await newOrderLabel()
+    expect((await call()).body.data).toMatchObject({ status: 'processing', label_url: null })
+    interfere = () => false
+    expect((await call()).body.data.status).toBe('ready')
   })
 
   it('a label whose parcel was being announced stays `processing` if Sendcloud does not find it', async () => {

@@ -15,6 +15,8 @@ import {
 const TIMEOUT_MS = 15_000
 const MAX_RESPONSE_BYTES = 1024 * 1024
 const MAX_LABEL_BYTES = 10 * 1024 * 1024
+/** The part of a PDF that has its end marker, as readers of PDFs expect it. */
+const PDF_END_BYTES = 1024
 
 /** The limits of the tracking that the operator reports (http/shapes/tracking.ts). */
 const MAX_CODE_CHARACTERS = 100
@@ -254,6 +256,10 @@ function openClient({ url, publicKey, secretKey }: SendcloudSettings, timeoutMs:
       const bytes = await exchange('GET', pdfUrl, options)
       if (!bytes.subarray(0, 5).equals(Buffer.from('%PDF-'))) {
         throw new CarrierError('refused', "Sendcloud's label is not a PDF.")
+      }
+      // A body without a length that ends early looks complete to HTTP.
+      if (!bytes.subarray(-PDF_END_BYTES).includes('%%EOF')) {
+        throw new CarrierError('refused', "Sendcloud's label is not a whole PDF.")
       }
       return bytes
     },
