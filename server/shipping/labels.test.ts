@@ -572,6 +572,9 @@ describe('a reading of the carrier', () => {
     }),
   })
 
+  const mailsAbout = async ({ sliceKey }: InsertedSlice) =>
+    (await app.operator.get(`/operator/v1/mails?slice_key=${sliceKey}`)).body.data
+
   it('reading a shipment without a tracking code keeps the known code', async () => {
     const parcel = await order()
     interfere({
@@ -622,9 +625,6 @@ describe('a reading of the carrier', () => {
     ])
   })
 
-  const mailsAbout = async ({ sliceKey }: InsertedSlice) =>
-    (await app.operator.get(`/operator/v1/mails?slice_key=${sliceKey}`)).body.data
-
   it('a seller gets one e-mail when the carrier withholds a label after the purchase, however often it is read again', async () => {
     const parcel = await order()
     interfere({
@@ -644,6 +644,25 @@ describe('a reading of the carrier', () => {
         subject: `The carrier withholds the label of order ${id}`,
         text: expect.stringMatching(new RegExp(`\n\nFix it\\.\n\n.*/dashboard/orders/${id}$`)),
       },
+    ])
+  })
+
+  it('a seller whose purchase got no response gets an e-mail when a poll finds that the label is withheld', async () => {
+    const parcel = await order()
+    let bought: CarrierShipment | undefined
+    interfere({
+      async buy(parcel) {
+        const shipment = await simulated.buy(parcel)
+        bought = { ...shipment, status: 'action_required', message: 'Fix it.' }
+        return timeOut()
+      },
+      find: async () => bought,
+    })
+    expect((await label(parcel)).status).toBe(502)
+    await advance(app.operator, 60)
+    await app.runPolls()
+    expect(await mailsAbout(parcel)).toMatchObject([
+      { subject: `The carrier withholds the label of order ${parcel.orderIds[0]}` },
     ])
   })
 

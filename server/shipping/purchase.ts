@@ -168,7 +168,8 @@ export async function purchaseShipment(
     isSent = !found
     const bought = found ?? (await buy(carrier, purchase, consignment))
     mayExist = true
-    return await storeAndRecord(ctx, carrier, purchase, bought, found ? undefined : purchase.lines)
+    const lines = found ? undefined : purchase.lines
+    return await storeAndRecord(ctx, carrier, purchase, bought, { lines, isCalled: true })
   } catch (error) {
     if (error instanceof CarrierError) ctx.metrics.countLabelPurchase(error.outcome)
     const isRefused = error instanceof CarrierError && error.outcome === 'refused'
@@ -195,7 +196,7 @@ export async function resolveDoubt(
 ): Promise<void> {
   try {
     const found = await carrier.find(purchase.reference)
-    if (found) await storeAndRecord(ctx, carrier, purchase, found, undefined)
+    if (found) await storeAndRecord(ctx, carrier, purchase, found, { isCalled: false })
     else await releasePurchase(ctx, purchase, { isInDoubt: !isLast })
   } catch (error) {
     await releasePurchase(ctx, purchase, { isInDoubt: true })
@@ -216,10 +217,10 @@ async function storeAndRecord(
   carrier: Carrier,
   purchase: Purchase,
   bought: CarrierShipment,
-  lines: number | undefined,
+  options: RecordOptions,
 ): Promise<Shipment | undefined> {
   const reading = await storeLabel(ctx, carrier, bought, purchase.labelName)
-  const shipment = await recordPurchase(ctx, purchase, reading, lines)
+  const shipment = await recordPurchase(ctx, purchase, reading, options)
   await discardErased(ctx, reading, shipment)
   if (shipment) ctx.metrics.countLabelPurchase(shipment.status)
   return shipment
@@ -267,17 +268,23 @@ export async function discardErased(
   await files.delete(labelPath(`${shipment.labelName}.pdf`))
 }
 
+type RecordOptions = {
+  /** Rows that the shipment covers; undefined keeps the number of the attempt that may have bought it. */
+  lines?: number | undefined
+  /** Whether the seller gets the response. */
+  isCalled: boolean
+}
+
 /**
  * Records the bought shipment and its event.
  *
- * @param lines rows that it covers; undefined keeps the number of the attempt that may have bought it
  * @returns undefined when another process took the purchase over
  */
 function recordPurchase(
   ctx: Context,
   { sliceId, attempt }: Purchase,
   reading: CarrierShipment,
-  lines: number | undefined,
+  { lines, isCalled }: RecordOptions,
 ): Promise<Shipment | undefined> {
   return inTransaction(ctx, async (tx) => {
     await lockSlice(tx, sliceId)
@@ -295,7 +302,7 @@ function recordPurchase(
     `
     if (count === 0) return undefined
     const shipment = await readShipment(tx, sliceId)
-    return applyReading(tx, shipment!, reading, { isNew: true })
+    return applyReading(tx, shipment!, reading, { isNew: true, isCalled })
   })
 }
 

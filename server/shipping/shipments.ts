@@ -115,19 +115,21 @@ export function recordReading(
   return inTransaction(ctx, async (tx) => {
     await lockSlice(tx, sliceId)
     const shipment = await readShipment(tx, sliceId)
-    return applyReading(tx, shipment!, reading, { isNew: false })
+    return applyReading(tx, shipment!, reading, { isNew: false, isCalled: false })
   })
 }
 
 /**
  * Updates a shipment from the carrier's reading, inside a transaction that holds the slice's lock. A stored label and a
  * tracking code are never removed. The code follows the carrier, unless the operator has reported a different one.
+ *
+ * @param isCalled whether the seller waits for the purchase, and sees in its response that the label is withheld
  */
 export async function applyReading(
   tx: Context,
   before: Shipment,
   reading: CarrierShipment,
-  { isNew }: { isNew: boolean },
+  { isNew, isCalled }: { isNew: boolean; isCalled: boolean },
 ): Promise<Shipment> {
   const { db, now } = tx
   const { status, message } = labelAfter(before, reading)
@@ -137,6 +139,7 @@ export async function applyReading(
   const hasNewCode = trackingCode !== before.trackingCode
   const hasNewLabel = status === 'ready' && before.status !== 'ready'
   const isNews = isNew || hasNewCode || hasNewLabel
+  const isWithheldNow = status === 'action_required' && before.status !== 'action_required'
   const after: Shipment = {
     ...before,
     status,
@@ -172,9 +175,7 @@ export async function applyReading(
     where slice_id = ${before.sliceId}
   `
   await writeTracking(tx, before, after)
-  // The seller knows of a label that is withheld at the purchase, from its response and its event.
-  const isWithheldNow = before.status === 'processing' && status === 'action_required'
-  if (isWithheldNow && !isNew && before.hasRowsToShip) {
+  if (isWithheldNow && !isCalled && before.hasRowsToShip) {
     const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), after)
     await sendMail(tx, mail, { sliceId: after.sliceId })
   }
