@@ -510,6 +510,23 @@ describe('a service with CARRIER=sendcloud', () => {
     expect((await call()).body.data.status).toBe('ready')
   })
 
+  it('a label that was ready and is cancelled at Sendcloud before it has a code is `action_required`, without a link', async () => {
+    newParcel = () => ({ ...announced(), tracking_number: '' })
+    const call = await newOrderLabel()
+    expect((await call()).body.data).toMatchObject({ status: 'ready', tracking_code: null })
+    parcels[0]!.status = { id: 2000, message: 'Cancelled' }
+    for (const { status, body } of [await call(), await call()]) {
+      expect([status, body.data]).toMatchObject([
+        200,
+        {
+          status: 'action_required',
+          label_url: null,
+          message: expect.stringMatching(/cancelled at the carrier/),
+        },
+      ])
+    }
+  })
+
   it('a label whose parcel was being announced stays `processing` if Sendcloud does not find it', async () => {
     newParcel = () => unannounced(1001, 'Being announced')
     const call = await newOrderLabel()

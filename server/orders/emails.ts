@@ -382,16 +382,24 @@ export const labelUnusedEmail = (
   ]),
 })
 
-/** To the seller, about a label that the carrier withholds only some time after the purchase. */
+/** To the seller, about a label that the carrier withholds or cancels only some time after the purchase. */
 export const labelWithheldEmail = (
   ctx: Pick<Context, 'config'>,
   { seller }: Pick<Parties, 'seller'>,
-  { orderId, message }: { orderId: number; message: string | null },
+  {
+    orderId,
+    message,
+    isCancelled,
+  }: { orderId: number; message: string | null; isCancelled: boolean },
 ): NewMail => ({
   to: seller.email,
-  subject: `The carrier withholds the label of order ${orderId}`,
+  subject: isCancelled
+    ? `The label of order ${orderId} was cancelled`
+    : `The carrier withholds the label of order ${orderId}`,
   text: textFor(seller.shopName, [
-    `You bought a label for order ${orderId}, but we could not get its PDF.`,
+    isCancelled
+      ? `Don’t use the label that you bought for order ${orderId}.`
+      : `You bought a label for order ${orderId}, but we could not get its PDF.`,
     message,
     linkTo(ctx, orderId),
   ]),

@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
+import {
+  CANCELLED_MESSAGE,
+  type Carrier,
+  CarrierError,
+  type CarrierShipment,
+} from '../carriers/carrier.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
@@ -606,6 +611,39 @@ describe('a reading of the carrier', () => {
       expect(body.data.label_url).toBeTruthy()
     }
     expect(await eventsOf(parcel)).toHaveLength(1)
+  })
+
+  it('a label that was ready and is cancelled at the carrier must not be used, and its seller gets one e-mail', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
+    })
+    expect((await label(parcel)).body.data.label_url).toBeTruthy()
+    const cancelled = { status: 'action_required', message: CANCELLED_MESSAGE } as const
+    interfere(reading({ ...cancelled, trackingStatus: 'Cancelled' }))
+    await advance(app.operator, 60)
+    await app.runPolls()
+    expect((await label(parcel)).body.data).toMatchObject({ ...cancelled, label_url: null })
+    const [id] = parcel.orderIds
+    const { body } = await seller.get(`/v1/orders/${id}`)
+    expect(body.data.shipping.tracking_status).toBe('Cancelled')
+    const mails = await mailsAbout(parcel)
+    expect(mails).toMatchObject([{ subject: `The label of order ${id} was cancelled` }])
+    expect(mails[0].text).toContain(`Don’t use the label that you bought for order ${id}.`)
+    expect(mails[0].text).toContain(CANCELLED_MESSAGE)
+  })
+
+  it('a label that is cancelled at the carrier after all rows of its order were cancelled stays `ready`', async () => {
+    const parcel = await order()
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
+      ...reading({ status: 'action_required', message: CANCELLED_MESSAGE }),
+    })
+    await label(parcel)
+    await app.operator.post(`/operator/v1/orders/${parcel.orderIds[0]}/cancel`, {
+      payload: { cancelled_by: 'buyer' },
+    })
+    expect((await label(parcel)).body.data.status).toBe('ready')
   })
 
   it('reading a shipment with a new tracking code replaces the earlier code and emits an event', async () => {

@@ -1,4 +1,4 @@
-import { ACTION_REQUIRED, type CarrierShipment } from '../carriers/carrier.ts'
+import { ACTION_REQUIRED, CANCELLED_MESSAGE, type CarrierShipment } from '../carriers/carrier.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db, Fragment } from '../database/sql.ts'
@@ -120,8 +120,9 @@ export function recordReading(
 }
 
 /**
- * Updates a shipment from the carrier's reading, inside a transaction that holds the slice's lock. A stored label and a
- * tracking code are never removed. The code follows the carrier, unless the operator has reported a different one.
+ * Updates a shipment from the carrier's reading, inside a transaction that holds the slice's lock. A tracking code is never
+ * removed, and a stored label only if the carrier has cancelled it. The code follows the carrier, unless the operator has
+ * reported a different one.
  *
  * @param isCalled whether the seller waits for the purchase, and sees in its response that the label is withheld
  */
@@ -144,6 +145,7 @@ export async function applyReading(
     ...before,
     status,
     message,
+    link: status === 'ready' ? before.link : null,
     carrierCode: reading.trackingCode ?? before.carrierCode,
     trackingCode,
     // A tracking URL is valid only for its own code. It can contain the postal code of an erased buyer.
@@ -154,7 +156,7 @@ export async function applyReading(
         : before.trackingUrl,
     // Without news from the carrier, a status that the operator has reported is the later one.
     trackingStatus:
-      isNews || before.trackingStatus === null
+      isNews || isWithheldNow || before.trackingStatus === null
         ? (reading.trackingStatus ?? before.trackingStatus)
         : before.trackingStatus,
   }
@@ -167,6 +169,8 @@ export async function applyReading(
       status = ${after.status},
       message = ${after.message},
       carrier_code = ${after.carrierCode},
+      link_nonce = case when ${after.status === 'ready'} then link_nonce end,
+      link_expires_at = case when ${after.status === 'ready'} then link_expires_at end,
       poll_at = case
         when ${restartsPolls} then coalesce(poll_at, ${firstPoll})
         when ${awaitsCarrier(after)} then poll_at
@@ -176,7 +180,10 @@ export async function applyReading(
   `
   await writeTracking(tx, before, after)
   if (isWithheldNow && !isCalled && before.hasRowsToShip) {
-    const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), after)
+    const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), {
+      ...after,
+      isCancelled: message === CANCELLED_MESSAGE,
+    })
     await sendMail(tx, mail, { sliceId: after.sliceId })
   }
   return isNews ? recordLabelReady(tx, after) : after
@@ -193,7 +200,9 @@ function labelAfter(
   reading: CarrierShipment,
 ): Pick<Shipment, 'status' | 'message'> {
   if (before.isErased) return ERASED_LABEL
-  if (before.status === 'ready' || reading.status === 'ready')
+  // Nobody prints the label of an order without a row to ship, and its seller has nothing to ask the marketplace.
+  const isCancelled = reading.message === CANCELLED_MESSAGE && before.hasRowsToShip
+  if (reading.status === 'ready' || (before.status === 'ready' && !isCancelled))
     return { status: 'ready', message: null }
   return { status: reading.status, message: reading.message }
 }
