@@ -91,13 +91,26 @@ export function shippedEmail(
   order: Order,
   parties: Parties,
 ): NewMail {
-  const { code, url } = order.tracking
   return writerTo(ctx, order, parties).toBuyer(
     'On its way',
     `${parties.seller.shopName} has shipped ${itemOf(order)}.`,
-    code && `Tracking code: ${oneLine(code)}${url ? `\n${url}` : ''}`,
+    trackingOf(order),
   )
 }
+
+/** To the buyer, about the tracking code of rows that were shipped before it was known. */
+export const trackingCodeEmail = ({ buyer, seller }: Parties, rows: Order[]): NewMail => ({
+  to: buyer.email,
+  subject: `Tracking code: ${rows.length === 1 ? titleOf(rows[0]!) : `${rows.length} items`}`,
+  text: textFor(buyer.name, [
+    `${seller.shopName} has shipped these items:`,
+    rows.map((row) => `- ${itemOf(row)}`).join('\n'),
+    trackingOf(rows[0]!),
+  ]),
+})
+
+const trackingOf = ({ tracking: { code, url } }: Order) =>
+  code && `Tracking code: ${oneLine(code)}${url ? `\n${url}` : ''}`
 
 /** A transition that was applied to an order row. */
 export type Happening = {

@@ -14,6 +14,9 @@ import { until } from '../test/until.ts'
 import { whileReplaced } from '../test/while-replaced.ts'
 import { startCarrierPoll } from './carrier-poll.ts'
 import { buyLabels } from './several-labels.ts'
+import { recordReading } from './shipments.ts'
+
+const NO_REQUEST = { mayRequestLabel: false }
 
 let app: TestApp
 let seller: Awaited<ReturnType<TestApp['seller']>>
@@ -644,6 +647,46 @@ describe('a reading of the carrier', () => {
       payload: { cancelled_by: 'buyer' },
     })
     expect((await label(parcel)).body.data.status).toBe('ready')
+  })
+
+  it('a tracking code that arrives after the shipment is e-mailed to the buyer once, and not for an order that was not shipped', async () => {
+    const [shipped, pending] = [await order(), await order()]
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
+    })
+    for (const parcel of [shipped, pending]) await label(parcel)
+    const [id] = shipped.orderIds
+    expect((await seller.post(`/v1/orders/${id}/ship`)).status).toBe(200)
+    for (const code of ['3S136', '3S137']) {
+      const trackingUrl = `https://t.example/${code}`
+      interfere(reading({ trackingCode: code, trackingUrl }))
+      for (const parcel of [shipped, pending]) {
+        await recordReading(app.ctx, parcel.sliceId, await app.ctx.carrier!.read('', NO_REQUEST))
+      }
+    }
+    const [mail, onItsWay, ...others] = await mailsAbout(shipped)
+    expect([mail.to, mail.subject]).toEqual([
+      BUYER.email,
+      expect.stringMatching(/^Tracking code: /),
+    ])
+    expect(mail.text).toMatch(/\n\nTracking code: 3S136\nhttps:\/\/t\.example\/3S136$/)
+    expect(mail.text).toContain(`(order ${id})`)
+    expect(onItsWay.subject).toMatch(/^On its way: /)
+    expect([others, await mailsAbout(pending)]).toEqual([[], []])
+  })
+
+  it('a tracking code that the operator reports after the shipment is e-mailed to the buyer', async () => {
+    const parcel = await order({ rows: 2 })
+    await seller.post(`/v1/orders/${parcel.orderIds[0]}/ship`)
+    for (const tracking_code of ['3S136', '3S137']) {
+      await app.operator.post(`/operator/v1/slices/${parcel.sliceKey}/tracking`, {
+        payload: { tracking_code },
+      })
+    }
+    const subjects = (await mailsAbout(parcel)).map(({ subject }: { subject: string }) => subject)
+    expect(subjects.filter((subject: string) => subject.startsWith('Tracking'))).toEqual([
+      'Tracking code: 2 items',
+    ])
   })
 
   it('reading a shipment with a new tracking code replaces the earlier code and emits an event', async () => {

@@ -5,8 +5,9 @@ import type { Db, Fragment } from '../database/sql.ts'
 import { orderLabelReady } from '../events/payloads.ts'
 import { recordEvent } from '../events/record.ts'
 import { sendMail } from '../mail/outbox.ts'
-import { labelWithheldEmail, partiesOf } from '../orders/emails.ts'
+import { labelWithheldEmail, partiesOf, trackingCodeEmail } from '../orders/emails.ts'
 import { lockSlice, markTracked } from '../orders/locks.ts'
+import { readSlice } from '../orders/slice.ts'
 import { type Link, labelUrl, newLink } from './label-link.ts'
 import { FIRST_POLL_MS } from './poll-schedule.ts'
 
@@ -228,6 +229,18 @@ async function writeTracking(tx: Context, before: Shipment, after: Shipment): Pr
     where id = ${after.sliceId}
   `
   await markTracked(tx, after.sliceId)
+  if (before.trackingCode === null && trackingCode !== null) {
+    await sendFirstCode(tx, after.sliceId)
+  }
+}
+
+/** E-mails the slice's first tracking code to the buyer, if the e-mails about its shipped rows were written without it. */
+export async function sendFirstCode(tx: Context, sliceId: number): Promise<void> {
+  const { orders } = await readSlice(tx, sliceId)
+  const shipped = orders.filter(({ status }) => status === 'shipped')
+  if (shipped.length === 0) return
+  const mail = trackingCodeEmail(await partiesOf(tx, sliceId), shipped)
+  await sendMail(tx, mail, { sliceId })
 }
 
 /** Records `order.label_ready`, with a new link if there is a label. */

@@ -4,7 +4,7 @@ import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { markTracked } from '../orders/locks.ts'
 import type { Tracking } from '../orders/order.ts'
-import { readShipment, recordLabelReady } from './shipments.ts'
+import { readShipment, recordLabelReady, sendFirstCode } from './shipments.ts'
 
 /** Tracking that the operator received from the carrier. Absent fields keep their value. */
 export type TrackingReport = {
@@ -88,6 +88,7 @@ export function reportTracking(
       returning ${trackingColumns(db)}
     `
     await markTracked(tx, id)
+    if (tracking.code === null && after.code !== null) await sendFirstCode(tx, id)
     if (hasNewCode) {
       const shipment = await readShipment(tx, id)
       if (shipment) await recordLabelReady(tx, shipment)
