@@ -46,13 +46,28 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
       return matchesFilters(setWanted, filters) ? among : []
     }
   }
-  return cached(catalog, filters, () =>
-    listed(among, catalog.cardNames, catalog.cardAttributes, filters.q, (card) => {
-      if (setWanted && card.set !== setWanted) return false
-      if (rarity !== undefined && card.rarity !== rarity) return false
-      return matchesFilters(card.set, filters)
-    }),
-  )
+  const passes = (card: CardEntry) => {
+    if (setWanted && card.set !== setWanted) return false
+    if (rarity !== undefined && card.rarity !== rarity) return false
+    return matchesFilters(card.set, filters)
+  }
+  return cached(catalog, filters, () => {
+    const found = listed(among, catalog.cardNames, catalog.cardAttributes, filters.q, passes)
+    const identified = cardsOfId(catalog, filters.q).filter(passes)
+    return identified.length === 0 ? found : [...new Set([...identified, ...found])]
+  })
+}
+
+/** The cards that a whole query identifies: `mew_9` would otherwise find Mew 9 before the card of the set `mew`. */
+function cardsOfId(catalog: Catalog, q = ''): CardEntry[] {
+  const id = q.trim()
+  const card = catalog.cardsById.get(id) ?? cardOfIdInAnyCase(catalog, id.toLowerCase())
+  return card ? [card] : (catalog.cardsByFriendlyId.get(id) ?? [])
+}
+
+function cardOfIdInAnyCase({ setsById }: Catalog, id: string): CardEntry | undefined {
+  const set = setsById.get(id.slice(0, id.lastIndexOf('-')))
+  return set?.cards.find((card) => card.id.toLowerCase() === id)
 }
 
 /**

@@ -38,6 +38,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     ],
   },
   {
+    set: { id: 'base1-de', name: 'Grundset', language: 'DE', release_date: '1999-06-01' },
+    cards: [['46', 'Glumanda', 'Common']],
+  },
+  {
     set: { id: 'base1', name: 'Base', shortcut: 'bs', release_date: '1999-01-09' },
     cards: [
       ['4', 'Charizard', 'Rare Holo'],
@@ -58,6 +62,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
   {
     set: { id: 'hinte', name: 'Hinte', language: 'DE', release_date: '1997-01-01' },
     cards: [['4', 'Glumanda', 'Common']],
+  },
+  {
+    set: { id: 'ex', name: 'Ruby', release_date: '1996-01-01' },
+    cards: [['58', 'Treecko', 'Common']],
   },
 ]
 
@@ -137,6 +145,11 @@ describe('a search for cards', () => {
   it.each([
     ['a code and a number', 'brs 18', 'swsh9-018'],
     ['a friendly id', 'bs_4', 'base1-4'],
+    ['a friendly id that reads as a name and a number', 'mew_4', 'sv3pt5-4'],
+    ['a canonical id that begins the id of a newer set', 'base1-46', 'base1-46'],
+    ['a canonical id in another case', 'BASE1-46', 'base1-46'],
+    ['a canonical id that reads as the code of another set and a number', 'ex-58', 'ex-58'],
+    ['such a canonical id in another case', 'EX-58', 'ex-58'],
     ['a code and a number of the printed total', 'bs 4/102', 'base1-4'],
     ['a number of the printed total', '4/102', 'base1-4'],
     ['a rarity that is ignored next to other words', 'promo', 'exp-102'],

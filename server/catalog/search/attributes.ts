@@ -165,18 +165,18 @@ const CATEGORY_SHORTHANDS = new Map([
   ['bb', ['booster', 'box']],
 ])
 
-/** The sets that words of a query can mean: by a word of their name, or by their code. */
-function describeSets<S extends { id: string; shortcut: string | null; name: string }>(sets: S[]) {
-  const words = new Map<S, string[]>()
-  const codes = new Map<S, string[]>()
+type NamedSet = { id: string; shortcut: string | null; name: string }
+
+/** The sets that words of a query can mean: by a word of their name, or by their code, which is the shortcut or the id. */
+function describeSets<S extends NamedSet>(sets: S[]) {
+  /** The ways to write a set in full. */
+  const spellings = new Map<S, string[][]>()
   const byWord = new Map<string, Set<S>>()
   for (const set of sets) {
-    const ofName = fold(set.name).split(' ')
-    const ofCode = [set.shortcut ?? '', set.id].flatMap((code) => fold(code).split(' '))
-    words.set(set, ofName)
-    codes.set(set, ofCode)
-    for (const word of [...ofName, ...ofCode]) {
-      if (word === '') continue
+    const inFull = [set.name, set.shortcut ?? '', set.id].map(fold).filter(Boolean)
+    const spelled = inFull.map((text) => text.split(' '))
+    spellings.set(set, spelled)
+    for (const word of spelled.flat()) {
       const described = byWord.get(word)
       if (described) described.add(set)
       else byWord.set(word, new Set([set]))
@@ -188,11 +188,10 @@ function describeSets<S extends { id: string; shortcut: string | null; name: str
     /** `EXACT` when the words are the set's whole name or its code. */
     score(set: S, meant: string[]): number {
       if (meant.length === 0) return 0
-      const isWhole = words.get(set)!.every((word) => meant.includes(word))
-      const isCode = fold(set.shortcut ?? set.id)
-        .split(' ')
-        .every((word) => meant.includes(word))
-      return isWhole || isCode ? EXACT : PART
+      const isWhole = spellings
+        .get(set)!
+        .some((spelling) => spelling.every((word) => meant.includes(word)))
+      return isWhole ? EXACT : PART
     },
   }
 }
@@ -203,12 +202,7 @@ const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)
 /** The printed total that a word can mean: cards print `064` for 64, and `TG30` for 30. */
 const totalOf = (word: string) => plainNumber(word).replace(/^\D+/, '')
 
-type DescribedSet = {
-  id: string
-  shortcut: string | null
-  name: string
-  printedTotal: number | null
-}
+type DescribedSet = NamedSet & { printedTotal: number | null }
 
 /** Describes cards by their number, set and rarity. */
 export function cardAttributes<
@@ -298,7 +292,7 @@ export function cardAttributes<
 
 /** Describes sealed products by their set and category. */
 export function productAttributes<
-  S extends Omit<DescribedSet, 'printedTotal'>,
+  S extends NamedSet,
   P extends { category: string; set: S | null },
 >(sets: S[], products: P[]): Attributes<P> {
   const described = describeSets(sets)
