@@ -34,6 +34,8 @@ const same =
   (...allowed: CardEntry[]) =>
   (card: CardEntry) =>
     allowed.includes(card)
+/** Sources write `DoubleRare`, `Double Rare` and `Rare Double`. */
+const lettersOf = (rarity: string) => [...fold(rarity).replaceAll(' ', '')].sort().join('')
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 const NEAR: Record<string, string> = {
   ...{ a: 'qsz', b: 'vn', c: 'xvk', d: 'sf', e: 'wri', f: 'dg', g: 'fh', h: 'gj', i: 'uoye' },
@@ -147,12 +149,7 @@ const beyond: Record<string, () => Query> = {
   'name and rarity': () => {
     const card = pick(latin.filter(({ rarity }) => rarity !== null))
     const right = english.filter(
-      (c) =>
-        c.name === card.name &&
-        fold(c.rarity ?? '')
-          .split(' ')
-          .sort()
-          .join() === fold(card.rarity!).split(' ').sort().join(),
+      (c) => c.name === card.name && lettersOf(c.rarity ?? '') === lettersOf(card.rarity!),
     )
     return { q: `${fold(card.name)} ${fold(card.rarity!)}`, isRight: same(...right) }
   },

@@ -61,7 +61,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
   },
   {
     set: { id: 'hinte', name: 'Hinte', language: 'DE', release_date: '1997-01-01' },
-    cards: [['4', 'Glumanda', 'Common']],
+    cards: [
+      ['4', 'Glumanda', 'IllustrationRare'],
+      ['5', 'Glutexo', 'Rare'],
+    ],
   },
   {
     set: { id: 'ex', name: 'Ruby', release_date: '1996-01-01' },
@@ -135,6 +138,9 @@ describe('a search for cards', () => {
     ['the longer name of a set', 'base set 2 charizard', 'base4-4'],
     ['a rarity', 'charizard rare holo', 'base4-4'],
     ['the same rarity as a single word', 'charizard rare', 'exp-6'],
+    ['a rarity that the source writes as one word', 'glumanda illustration rare', 'hinte-4'],
+    ['a rarity as the source writes it', 'glumanda IllustrationRare', 'hinte-4'],
+    ['one word of such a rarity', 'glumanda illustration', 'hinte-4'],
     ['a number that is also the name of its set', 'mew ex 151', 'sv3pt5-151'],
     ['set and number', 'pikachu base 58', 'base1-58'],
     ['several attributes', 'mew ex ultra rare 151 193', 'sv3pt5-193'],
@@ -186,7 +192,7 @@ describe('a search for cards', () => {
   })
 
   it('names with wrong letters follow the cards that the words describe, and a filter can leave only these', () => {
-    expect(find('hinte')).toEqual(['hinte-4', 'base1-71'])
+    expect(find('hinte')).toEqual(['hinte-4', 'hinte-5', 'base1-71'])
     expect(find('hinte', { language: 'EN' })).toEqual(['base1-71'])
   })
 

@@ -202,6 +202,10 @@ const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)
 /** The printed total that a word can mean: cards print `064` for 64, and `TG30` for 30. */
 const totalOf = (word: string) => plainNumber(word).replace(/^\D+/, '')
 
+/** The words of a rarity. Some sources write `IllustrationRare`. */
+const wordsOfRarity = (rarity: string) =>
+  fold(rarity.replace(/([a-z])([A-Z])/g, '$1 $2')).split(' ')
+
 type DescribedSet = NamedSet & { printedTotal: number | null }
 
 /** Describes cards by their number, set and rarity. */
@@ -213,15 +217,20 @@ export function cardAttributes<
   const byNumber = new Map<string, C[]>()
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
+  /** The words of a rarity that is typed as one. */
+  const inWords = new Map<string, string[]>()
   const plain = remembering((number) => plainNumber(fold(number)))
   for (const card of cards) {
     const number = plain(card.number)
     if (number !== '') append(byNumber, number, card)
     if (card.rarity === null) continue
-    const rarity = rarities.get(card.rarity) ?? { words: fold(card.rarity).split(' '), cards: [] }
+    const rarity = rarities.get(card.rarity) ?? { words: wordsOfRarity(card.rarity), cards: [] }
     rarities.set(card.rarity, rarity)
     rarity.cards.push(card)
-    for (const word of rarity.words) rarityWords.add(word)
+  }
+  for (const { words } of rarities.values()) {
+    for (const word of words) rarityWords.add(word)
+    if (words.length > 1) inWords.set(words.join(''), words)
   }
   const byTotal = Map.groupBy(sets, ({ printedTotal }) => String(printedTotal))
 
@@ -272,21 +281,25 @@ export function cardAttributes<
       byNumber.has(plainNumber(word)) ||
       described.byWord.has(word) ||
       rarityWords.has(word) ||
+      inWords.has(word) ||
       byTotal.has(totalOf(word)) ||
       FILLER.has(word),
-    matcher: (words) => ({
-      candidates() {
-        const meant = words.filter((word) => !FILLER.has(word))
-        // `promo` alone is a rarity.
-        const telling = (meant.length > 0 ? meant : words).map(entriesOf)
-        const sizeOf = (lists: C[][]) => lists.reduce((sum, list) => sum + list.length, 0)
-        const [least = []] = telling
-          .filter((lists) => sizeOf(lists) > 0)
-          .sort((a, b) => sizeOf(a) - sizeOf(b))
-        return new Set(least.flat())
-      },
-      score: scoreOf(words),
-    }),
+    matcher(asked) {
+      const words = asked.flatMap((word) => inWords.get(word) ?? [word])
+      return {
+        candidates() {
+          const meant = words.filter((word) => !FILLER.has(word))
+          // `promo` alone is a rarity.
+          const telling = (meant.length > 0 ? meant : words).map(entriesOf)
+          const sizeOf = (lists: C[][]) => lists.reduce((sum, list) => sum + list.length, 0)
+          const [least = []] = telling
+            .filter((lists) => sizeOf(lists) > 0)
+            .sort((a, b) => sizeOf(a) - sizeOf(b))
+          return new Set(least.flat())
+        },
+        score: scoreOf(words),
+      }
+    },
   }
 }
 
