@@ -64,6 +64,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     cards: [
       ['4', 'Glumanda', 'IllustrationRare'],
       ['5', 'Glutexo', 'Rare'],
+      ['6', 'Glurak ★', 'Rare Holo Star'],
     ],
   },
   {
@@ -141,6 +142,8 @@ describe('a search for cards', () => {
     ['a rarity that the source writes as one word', 'glumanda illustration rare', 'hinte-4'],
     ['a rarity as the source writes it', 'glumanda IllustrationRare', 'hinte-4'],
     ['one word of such a rarity', 'glumanda illustration', 'hinte-4'],
+    ['the name of a symbol, and a set', 'glurak gold star hinte', 'hinte-6'],
+    ['the name of a symbol, and a number', 'gold star glurak 6', 'hinte-6'],
     ['a number that is also the name of its set', 'mew ex 151', 'sv3pt5-151'],
     ['set and number', 'pikachu base 58', 'base1-58'],
     ['several attributes', 'mew ex ultra rare 151 193', 'sv3pt5-193'],
@@ -192,7 +195,7 @@ describe('a search for cards', () => {
   })
 
   it('names with wrong letters follow the cards that the words describe, and a filter can leave only these', () => {
-    expect(find('hinte')).toEqual(['hinte-4', 'hinte-5', 'base1-71'])
+    expect(find('hinte')).toEqual(['hinte-4', 'hinte-5', 'hinte-6', 'base1-71'])
     expect(find('hinte', { language: 'EN' })).toEqual(['base1-71'])
   })
 

@@ -1,7 +1,7 @@
 import { remembering } from '../../text/remembering.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
-import type { NameIndex } from './name-index.ts'
+import { type NameIndex, symbolReadings } from './name-index.ts'
 
 /**
  * Searches that contain more than a name: `charizard 4`, `brs 18`, `base set charizard`, `charizard rare holo`. The words
@@ -36,12 +36,26 @@ const MAX_AMBIGUOUS = 3
  * another meaning of the query.
  */
 export function searchWithAttributes<T>(
-  { index, entriesByName }: Names<T>,
+  names: Names<T>,
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
 ): T[] | undefined {
   if (words.length > MAX_WORDS) return undefined
+  // `star` alone may be a rarity, and then `gold` is no name: in `rayquaza gold star deoxys`, both are the symbol.
+  const [symbol] = symbolReadings(words)
+  return (
+    searchReading(names, attributes, words, passes) ??
+    (symbol && searchReading(names, attributes, symbol, passes))
+  )
+}
+
+function searchReading<T>(
+  { index, entriesByName }: Names<T>,
+  attributes: Attributes<T>,
+  words: string[],
+  passes: (entry: T) => boolean,
+): T[] | undefined {
   const searched = new Map<string, Matches>()
   const search = (name: string): Matches => {
     const matches = searched.get(name) ?? index.search(name, { upTo: Tier.word })

@@ -105,7 +105,7 @@ const SYMBOL_NAMES: [string, string][] = [
 ]
 
 /** The same query with the name of a symbol replaced by the symbol: `umbreon star` is Umbreon ★. */
-function symbolReadings(words: string[]): string[][] {
+export function symbolReadings(words: string[]): string[][] {
   const text = ` ${words.join(' ')} `
   return SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `)).map(([name, symbol]) =>
     text.replace(` ${name} `, ` ${symbol} `).trim().split(' '),
