@@ -31,6 +31,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     ],
   },
   {
+    set: { id: 'league', name: 'League 100', release_date: '2001-01-01' },
+    cards: [['86', 'Sceptile', 'Rare']],
+  },
+  {
     set: { id: 'base4', name: 'Base Set 2', shortcut: 'b2', release_date: '2000-02-24' },
     cards: [
       ['4', 'Charizard', 'Rare Holo'],
@@ -65,11 +69,17 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['4', 'Glumanda', 'IllustrationRare'],
       ['5', 'Glutexo', 'Rare'],
       ['6', 'Glurak ★', 'Rare Holo Star'],
+      ['100', 'Bisasam', 'Rare'],
+      ['RC2', 'Bisaknosp', 'Rare'],
+      ['RC9', 'Bisaflor', 'Rare'],
     ],
   },
   {
-    set: { id: 'ex', name: 'Ruby', release_date: '1996-01-01' },
-    cards: [['58', 'Treecko', 'Common']],
+    set: { id: 'ex', name: 'Ruby', release_date: '1996-01-01', printed_total: 86 },
+    cards: [
+      ['58', 'Treecko', 'Common'],
+      ['100', 'Grovyle', 'Rare'],
+    ],
   },
 ]
 
@@ -144,6 +154,7 @@ describe('a search for cards', () => {
     ['one word of such a rarity', 'glumanda illustration', 'hinte-4'],
     ['the name of a symbol, and a set', 'glurak gold star hinte', 'hinte-6'],
     ['the name of a symbol, and a number', 'gold star glurak 6', 'hinte-6'],
+    ['a number of the total of a set within the set', 'bisaknosp rc2/rc9', 'hinte-RC2'],
     ['a number that is also the name of its set', 'mew ex 151', 'sv3pt5-151'],
     ['set and number', 'pikachu base 58', 'base1-58'],
     ['several attributes', 'mew ex ultra rare 151 193', 'sv3pt5-193'],
@@ -161,6 +172,7 @@ describe('a search for cards', () => {
     ['such a canonical id in another case', 'EX-58', 'ex-58'],
     ['a code and a number of the printed total', 'bs 4/102', 'base1-4'],
     ['a number of the printed total', '4/102', 'base1-4'],
+    ['a number of a total whose number is a word of a newer set', '100/86', 'ex-100'],
     ['a rarity that is ignored next to other words', 'promo', 'exp-102'],
     ['the name of a set and a number', 'base 46', 'base1-46'],
   ])('a search finds a card by %s alone: %s', (_, q, id) => {
@@ -195,7 +207,10 @@ describe('a search for cards', () => {
   })
 
   it('names with wrong letters follow the cards that the words describe, and a filter can leave only these', () => {
-    expect(find('hinte')).toEqual(['hinte-4', 'hinte-5', 'hinte-6', 'base1-71'])
+    expect(find('hinte')).toEqual([
+      ...['hinte-4', 'hinte-5', 'hinte-6', 'hinte-100', 'hinte-RC2', 'hinte-RC9'],
+      'base1-71',
+    ])
     expect(find('hinte', { language: 'EN' })).toEqual(['base1-71'])
   })
 

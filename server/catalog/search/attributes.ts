@@ -170,6 +170,7 @@ function likelyDivisions<T>(words: string[], attributes: Attributes<T>): boolean
 }
 
 const EXACT = 4
+const TOTAL = 2
 const PART = 1
 
 /** Words that people add to a set's name, and that mean nothing by themselves. */
@@ -216,6 +217,12 @@ const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)
 /** The printed total that a word can mean: cards print `064` for 64, and `TG30` for 30. */
 const totalOf = (word: string) => plainNumber(word).replace(/^\D+/, '')
 
+/** Whether `RC32` can be the total of a set within the set, as in `RC29/RC32`. */
+function isOfSubset(total: string, number: string): boolean {
+  const [letters] = /^\D*/.exec(number)!
+  return letters !== '' && total.startsWith(letters) && /^\d+$/.test(total.slice(letters.length))
+}
+
 /** The words of a rarity. Some sources write `IllustrationRare`. */
 const wordsOfRarity = (rarity: string) =>
   fold(rarity.replace(/([a-z])([A-Z])/g, '$1 $2')).split(' ')
@@ -255,10 +262,12 @@ export function cardAttributes<
     ...[...rarities.values()].filter(({ words }) => words.includes(word)).map(({ cards }) => cards),
   ]
   const scoreOf = (words: string[]) => {
-    const numbered = words.map((word) => new Set(byNumber.get(plainNumber(word))))
+    const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
     return (card: C): number => {
       const { rarity, set } = card
+      const number = plain(card.number)
+      const total = String(set.printedTotal)
       let score = 0
       let isNumbered = false
       const ofSet: string[] = []
@@ -266,13 +275,15 @@ export function cardAttributes<
       const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words
       for (const [i, word] of words.entries()) {
         let isDescribed = FILLER.has(word)
-        if (!isNumbered && numbered[i]!.has(card)) {
+        if (!isNumbered && numbers[i] === number) {
           isNumbered = true
           isDescribed = true
           score += EXACT
-        } else if (isNumbered && totals[i] === String(set.printedTotal)) {
+        } else if (isNumbered && totals[i] === total) {
           isDescribed = true
-          score += PART
+          score += TOTAL
+        } else if (isNumbered && isOfSubset(numbers[i]!, number)) {
+          isDescribed = true
         }
         if (described.isMeant(set, word)) {
           isDescribed = true
