@@ -198,6 +198,17 @@ describe('the names of symbols', () => {
     expect(index.search(query).tiers[0]).toBe(Tier.exact)
   })
 
+  it('a word also finds the form in which names have it, after the names that have the word', async () => {
+    const names = ['Master Ball', 'M Gengar-EX', 'Mega Gengar ex', 'Palkia LV.X', 'Nidoran ♀']
+    const { search } = await buildNameIndex(names)
+    const found = (query: string) => [...search(query).positions].map((i) => names[i])
+    expect(found('mega gengar ex')).toEqual(['Mega Gengar ex', 'M Gengar-EX'])
+    expect(found('mega ball')).toEqual([])
+    expect(found('palkia level x')).toEqual(['Palkia LV.X'])
+    expect(found('palkia lvlx')).toEqual(['Palkia LV.X'])
+    expect(found('nidoran f')).toEqual(['Nidoran ♀'])
+  })
+
   it('the name of a symbol is an ordinary word, too', async () => {
     const names = ['Starmie', 'Star Piece', 'Delta Plus']
     const { positions } = (await buildNameIndex(names)).search('star')

@@ -83,6 +83,9 @@ function search(
       matchTogether(state, reading, asked)
       matchWords(state, reading, upTo, editsAllowed)
     }
+    for (const reading of printedReadings(words)) {
+      matchTogether(state, reading, asked, Grade.wordsApart)
+    }
     if (upTo === Tier.typo && state.matched.length === 0) {
       for (const reading of readings) matchWords(state, reading, upTo, editsAllowedAtLast)
     }
@@ -104,12 +107,31 @@ const SYMBOL_NAMES: [string, string][] = [
   ['male', '♂'],
 ]
 
+/**
+ * Words that names have in another form. Most of these forms begin a word of many names, so they only count next to the
+ * other words of the query.
+ */
+const PRINTED: [string, string][] = [
+  ['mega', 'm'],
+  ['level', 'lv'],
+  ['lvl', 'lv'],
+  ['lvlx', 'lv x'],
+  ['f', '♀'],
+  ['m', '♂'],
+]
+
 /** The same query with the name of a symbol replaced by the symbol: `umbreon star` is Umbreon ★. */
-export function symbolReadings(words: string[]): string[][] {
+export const symbolReadings = (words: string[]): string[][] => readings(SYMBOL_NAMES, words)
+
+/** The same query as a name may be printed: `mega gengar ex` is M Gengar-EX, `nidoran f` is Nidoran ♀. */
+const printedReadings = (words: string[]): string[][] =>
+  words.length === 1 ? [] : readings(PRINTED, words)
+
+function readings(replacements: [string, string][], words: string[]): string[][] {
   const text = ` ${words.join(' ')} `
-  return SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `)).map(([name, symbol]) =>
-    text.replace(` ${name} `, ` ${symbol} `).trim().split(' '),
-  )
+  return replacements
+    .filter(([typed]) => text.includes(` ${typed} `))
+    .map(([typed, meant]) => text.replace(` ${typed} `, ` ${meant} `).trim().split(' '))
 }
 
 function match({ matched, grades }: SearchState, rank: number, grade: number): void {
@@ -127,21 +149,28 @@ function matchLiterally(state: SearchState, asked: string): void {
   }
 }
 
-/** Matches names that contain the whole query in order, from the start of a word. */
-function matchTogether(state: SearchState, words: string[], asked: string): void {
+/** Matches names that contain the whole query in order, from the start of a word. No grade is better than `best`. */
+function matchTogether(
+  state: SearchState,
+  words: string[],
+  asked: string,
+  best: number = Grade.sameSpelling,
+): void {
   const { names, text } = state
   const { length } = words.join('')
   findWords(text, words, (at, sameSpaces, wordEnds) => {
     const rank = text.ranks[at]!
     const nameBegins = at === text.starts[rank]
     const nameEnds = at + length + 1 === text.starts[rank + 1]
+    let grade: number
     if (nameBegins && nameEnds) {
-      match(state, rank, gradeExact(names[text.positions[rank]!]!, asked, sameSpaces))
+      grade = gradeExact(names[text.positions[rank]!]!, asked, sameSpaces)
     } else if (nameBegins) {
-      match(state, rank, wordEnds ? Grade.firstWords : Grade.firstLetters)
+      grade = wordEnds ? Grade.firstWords : Grade.firstLetters
     } else {
-      match(state, rank, wordEnds ? Grade.wordsTogether : Grade.lettersTogether)
+      grade = wordEnds ? Grade.wordsTogether : Grade.lettersTogether
     }
+    match(state, rank, Math.max(best, grade))
   })
 }
 
