@@ -103,8 +103,8 @@ export async function assembleCatalog(
     setNames: await namesOf(sets, yieldToEventLoop),
     cardNames: await namesOf(cards, yieldToEventLoop),
     productNames: await namesOf(products, yieldToEventLoop),
-    cardAttributes: cardAttributes(sets, cards),
-    productAttributes: productAttributes(sets, products),
+    cardAttributes: cardAttributes(sets, cards, parts.series),
+    productAttributes: productAttributes(sets, products, parts.series),
     looseProducts: parts.looseProducts,
     hidden: hiddenOf(parts),
   }

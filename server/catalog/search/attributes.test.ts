@@ -22,6 +22,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       id: 'swsh9',
       name: 'Brilliant Stars',
       shortcut: 'brs',
+      series: 'Sword & Shield',
       release_date: '2022-02-25',
       printed_total: 30,
     },
@@ -89,7 +90,7 @@ beforeAll(async () => {
     setEntry(setRow(set), cards.map(cardRow(set.id)), productRows(set), 'https://market.example'),
   )
   catalog = await assembleCatalog(
-    { version: 1, series: [], sets, looseProducts: [] },
+    { version: 1, series: [{ name: 'Sword & Shield', shortcut: 'swsh' }], sets, looseProducts: [] },
     () => undefined,
   )
 })
@@ -155,6 +156,10 @@ describe('a search for cards', () => {
     ['the name of a symbol, and a set', 'glurak gold star hinte', 'hinte-6'],
     ['the name of a symbol, and a number', 'gold star glurak 6', 'hinte-6'],
     ['a number of the total of a set within the set', 'bisaknosp rc2/rc9', 'hinte-RC2'],
+    ['its series and set', 'sword & shield brilliant stars vaporeon', 'swsh9-TG02'],
+    ['its series and number', 'vaporeon swsh tg02', 'swsh9-TG02'],
+    ['its language', 'glumanda 46 german', 'base1-de-46'],
+    ['the year of its set', 'charizard 1999', 'base1-4'],
     ['a number that is also the name of its set', 'mew ex 151', 'sv3pt5-151'],
     ['set and number', 'pikachu base 58', 'base1-58'],
     ['several attributes', 'mew ex ultra rare 151 193', 'sv3pt5-193'],
@@ -270,6 +275,11 @@ describe('a search for sealed products', () => {
     ['the code of a set and a category', 'bs booster box', 'base1-booster_box'],
     ['another code and category', 'brs elite trainer box', 'swsh9-elite_trainer_box'],
     ['the shorthand of a category', 'mew etb', 'sv3pt5-elite_trainer_box'],
+    [
+      'the series and name of a set and a category',
+      'swsh brilliant stars etb',
+      'swsh9-elite_trainer_box',
+    ],
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],
   ])('a search finds a sealed product by %s: %s', (_, q, slug) => {
     expect(browseProducts(catalog, { q })[0]?.slug).toBe(slug)

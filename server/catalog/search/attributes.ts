@@ -180,10 +180,34 @@ const CATEGORY_SHORTHANDS = new Map([
   ['bb', ['booster', 'box']],
 ])
 
-type NamedSet = { id: string; shortcut: string | null; name: string }
+/** Offers elsewhere have the language in their titles. */
+const LANGUAGE_NAMES = new Map([
+  ['EN', ['english', 'eng']],
+  ['DE', ['german', 'deutsch']],
+  ['FR', ['french', 'francais']],
+  ['JP', ['japanese', 'jpn']],
+  ['CN', ['chinese']],
+  ['KR', ['korean']],
+])
 
-/** The sets that words of a query can mean: by a word of their name, or by their code, which is the shortcut or the id. */
-function describeSets<S extends NamedSet>(sets: S[]) {
+type NamedSet = {
+  id: string
+  shortcut: string | null
+  name: string
+  series: string
+  language: string
+  releaseDate: string | null
+}
+type Series = { name: string; shortcut: string | null }[]
+
+/**
+ * The sets that words of a query can mean: by a word of their name, by their code, which is the shortcut or the id, by
+ * their series, language or year.
+ */
+function describeSets<S extends NamedSet>(sets: S[], series: Series) {
+  const wordsOfSeries = new Map(
+    series.map(({ name, shortcut }) => [name, fold(`${name} ${shortcut ?? ''}`).split(' ')]),
+  )
   /** The ways to write a set in full. */
   const spellings = new Map<S, string[][]>()
   const byWord = new Map<string, Set<S>>()
@@ -191,7 +215,12 @@ function describeSets<S extends NamedSet>(sets: S[]) {
     const inFull = [set.name, set.shortcut ?? '', set.id].map(fold).filter(Boolean)
     const spelled = inFull.map((text) => text.split(' '))
     spellings.set(set, spelled)
-    for (const word of spelled.flat()) {
+    const shared = [
+      ...(wordsOfSeries.get(set.series) ?? []),
+      ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
+      ...(set.releaseDate === null ? [] : [set.releaseDate.slice(0, 4)]),
+    ]
+    for (const word of [...spelled.flat(), ...shared]) {
       const described = byWord.get(word)
       if (described) described.add(set)
       else byWord.set(word, new Set([set]))
@@ -233,8 +262,8 @@ type DescribedSet = NamedSet & { printedTotal: number | null }
 export function cardAttributes<
   S extends DescribedSet & { cards: C[] },
   C extends { number: string; rarity: string | null; set: S },
->(sets: S[], cards: C[]): Attributes<C> {
-  const described = describeSets(sets)
+>(sets: S[], cards: C[], series: Series): Attributes<C> {
+  const described = describeSets(sets, series)
   const byNumber = new Map<string, C[]>()
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
@@ -332,8 +361,8 @@ export function cardAttributes<
 export function productAttributes<
   S extends NamedSet,
   P extends { category: string; set: S | null },
->(sets: S[], products: P[]): Attributes<P> {
-  const described = describeSets(sets)
+>(sets: S[], products: P[], series: Series): Attributes<P> {
+  const described = describeSets(sets, series)
   const categories = new Set(products.flatMap(({ category }) => category.split('_')))
   return {
     describes: (word) =>
