@@ -5,6 +5,7 @@ import { findSetForFilter, matchesFilters } from './identifiers.ts'
 import {
   type Attributes,
   type Names,
+  searchCorrected,
   searchTyposWithAttributes,
   searchWithAttributes,
 } from './search/attributes.ts'
@@ -113,12 +114,16 @@ function listed<T>(
   for (const position of positions) {
     for (const entry of names.entriesByName[position]!) if (passes(entry)) named.push(entry)
   }
-  if (sure > 0 || !attributes || !words.some((word) => attributes.describes(word))) return named
-  const described = searchWithAttributes(names, attributes, words, passes)
+  if (sure > 0 || !attributes) return named
+  const isDescribed = words.some((word) => attributes.describes(word))
+  const described = isDescribed && searchWithAttributes(names, attributes, words, passes)
   if (!described) {
-    return positions.length > 0
-      ? named
-      : (searchTyposWithAttributes(names, attributes, words, passes) ?? [])
+    if (positions.length > 0) return named
+    return (
+      (isDescribed && searchTyposWithAttributes(names, attributes, words, passes)) ||
+      searchCorrected(names, attributes, words, passes) ||
+      []
+    )
   }
   const others = new Set(named)
   for (const entry of described) others.delete(entry)

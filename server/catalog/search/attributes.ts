@@ -1,3 +1,4 @@
+import { editDistance } from '../../text/edit-distance.ts'
 import { remembering } from '../../text/remembering.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
@@ -13,6 +14,8 @@ export type Attributes<T> = {
   /** Whether the word describes any entry at all. */
   describes(word: string): boolean
   matcher(words: string[]): Matcher<T>
+  /** The same query with misspelled and unfinished words of sets replaced by the likeliest words. */
+  corrections(words: string[]): string[][]
 }
 
 export type Matcher<T> = {
@@ -28,6 +31,8 @@ export type Names<T> = { index: NameIndex; entriesByName: T[][] }
 const MAX_WORDS = 10
 /** Words that may belong to the name or not: each doubles the number of divisions that are tried. */
 const MAX_AMBIGUOUS = 3
+/** Misspelled queries that are tried: each is another search. */
+const MAX_CORRECTIONS = 4
 
 /**
  * The entries that a query of name and attributes finds, best first: those whose name is exactly the name in the query
@@ -104,6 +109,23 @@ export function searchTyposWithAttributes<T>(
     if (best) return best
   }
   return undefined
+}
+
+/** Searches for a set whose name is misspelled or not typed to its end. Used when nothing else was found. */
+export function searchCorrected<T>(
+  names: Names<T>,
+  attributes: Attributes<T>,
+  words: string[],
+  passes: (entry: T) => boolean,
+): T[] | undefined {
+  if (words.length > MAX_WORDS) return undefined
+  const corrections = attributes.corrections(words)
+  for (const corrected of corrections) {
+    const found = searchWithAttributes(names, attributes, corrected, passes)
+    if (found) return found
+  }
+  const [likeliest] = corrections
+  return likeliest && searchTyposWithAttributes(names, attributes, likeliest, passes)
 }
 
 /** Collects the entries that attributes describe. One that the filters exclude shows only that the search has a result. */
@@ -212,8 +234,9 @@ function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const spellings = new Map<S, string[][]>()
   const byWord = new Map<string, Set<S>>()
   for (const set of sets) {
-    const inFull = [set.name, set.shortcut ?? '', set.id].map(fold).filter(Boolean)
-    const spelled = inFull.map((text) => text.split(' '))
+    const name = fold(set.name)
+    const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? ''), fold(set.id)]
+    const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
     spellings.set(set, spelled)
     const shared = [
       ...(wordsOfSeries.get(set.series) ?? []),
@@ -229,6 +252,7 @@ function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   return {
     byWord,
     isMeant: (set: S, word: string) => byWord.get(word)?.has(set) ?? false,
+    similar: (word: string) => similarTo(byWord.keys(), word),
     /** `EXACT` when the words are the set's whole name or its code. */
     score(set: S, meant: string[]): number {
       if (meant.length === 0) return 0
@@ -238,6 +262,32 @@ function describeSets<S extends NamedSet>(sets: S[], series: Series) {
       return isWhole ? EXACT : PART
     },
   }
+}
+
+/** The words that a word begins, or is a few wrong letters from: fewest wrong letters first. */
+function similarTo(known: Iterable<string>, word: string): string[] {
+  if (word.length < 3 || /\d/.test(word)) return []
+  const limit = word.length <= 3 ? 0 : word.length <= 7 ? 1 : 2
+  const found: { similar: string; edits: number }[] = []
+  for (const similar of known) {
+    const edits = similar.startsWith(word) ? 0 : editDistance(word, similar, limit)
+    if (edits <= limit) found.push({ similar, edits })
+  }
+  return found.sort((a, b) => a.edits - b.edits).map(({ similar }) => similar)
+}
+
+/** Replaces a word that describes nothing. The last words come first: they are the likeliest to be unfinished. */
+function correctionsOf(
+  words: string[],
+  describes: (word: string) => boolean,
+  similar: (word: string) => string[],
+): string[][] {
+  const made: string[][] = []
+  for (const [i, word] of [...words.entries()].toReversed()) {
+    if (describes(word)) continue
+    for (const meant of similar(word)) made.push(words.with(i, meant))
+  }
+  return made.slice(0, MAX_CORRECTIONS)
 }
 
 /** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
@@ -330,14 +380,16 @@ export function cardAttributes<
       return score + described.score(set, ofSet) || PART
     }
   }
+  const describes = (word: string) =>
+    byNumber.has(plainNumber(word)) ||
+    described.byWord.has(word) ||
+    rarityWords.has(word) ||
+    inWords.has(word) ||
+    byTotal.has(totalOf(word)) ||
+    FILLER.has(word)
   return {
-    describes: (word) =>
-      byNumber.has(plainNumber(word)) ||
-      described.byWord.has(word) ||
-      rarityWords.has(word) ||
-      inWords.has(word) ||
-      byTotal.has(totalOf(word)) ||
-      FILLER.has(word),
+    describes,
+    corrections: (words) => correctionsOf(words, describes, described.similar),
     matcher(asked) {
       const words = asked.flatMap((word) => inWords.get(word) ?? [word])
       return {
@@ -364,12 +416,14 @@ export function productAttributes<
 >(sets: S[], products: P[], series: Series): Attributes<P> {
   const described = describeSets(sets, series)
   const categories = new Set(products.flatMap(({ category }) => category.split('_')))
+  const describes = (word: string) =>
+    described.byWord.has(word) ||
+    categories.has(word) ||
+    CATEGORY_SHORTHANDS.has(word) ||
+    FILLER.has(word)
   return {
-    describes: (word) =>
-      described.byWord.has(word) ||
-      categories.has(word) ||
-      CATEGORY_SHORTHANDS.has(word) ||
-      FILLER.has(word),
+    describes,
+    corrections: (words) => correctionsOf(words, describes, described.similar),
     matcher(words) {
       const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS.get(word) ?? [word])
       return {
