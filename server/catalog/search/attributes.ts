@@ -343,17 +343,30 @@ export function cardAttributes<
   const scoreOf = (words: string[]) => {
     const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
+    const hasNumber = numbers.some((number) => byNumber.has(number))
+    // A word such as `english` describes thousands of cards, which share a few sets.
+    const meanings = new Map<S, { isMeant: boolean[]; score: number }>()
+    const meaningFor = (set: S) => {
+      const isMeant = words.map((word) => described.isMeant(set, word))
+      const score = described.score(
+        set,
+        words.filter((_, i) => isMeant[i]),
+      )
+      const meaning = { isMeant, score }
+      meanings.set(set, meaning)
+      return meaning
+    }
     return (card: C): number => {
       const { rarity, set } = card
-      const number = plain(card.number)
+      const { isMeant, score: setScore } = meanings.get(set) ?? meaningFor(set)
+      const number = hasNumber ? plain(card.number) : ''
       const total = String(set.printedTotal)
-      let score = 0
+      let score = setScore
       let isNumbered = false
-      const ofSet: string[] = []
       const ofRarity: string[] = []
       const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words
       for (const [i, word] of words.entries()) {
-        let isDescribed = FILLER.has(word)
+        let isDescribed = isMeant[i]! || FILLER.has(word)
         if (!isNumbered && numbers[i] === number) {
           isNumbered = true
           isDescribed = true
@@ -364,10 +377,6 @@ export function cardAttributes<
         } else if (isNumbered && isOfSubset(numbers[i]!, number)) {
           isDescribed = true
         }
-        if (described.isMeant(set, word)) {
-          isDescribed = true
-          ofSet.push(word)
-        }
         if (rarityHas.includes(word)) {
           isDescribed = true
           ofRarity.push(word)
@@ -377,7 +386,7 @@ export function cardAttributes<
       if (ofRarity.length > 0) {
         score += rarityHas.every((word) => ofRarity.includes(word)) ? EXACT : PART
       }
-      return score + described.score(set, ofSet) || PART
+      return score || PART
     }
   }
   const describes = (word: string) =>
