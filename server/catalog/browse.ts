@@ -8,6 +8,7 @@ import {
   searchCorrected,
   searchTyposWithAttributes,
   searchWithAttributes,
+  withoutIntroductions,
 } from './search/attributes.ts'
 
 export type SetFilters = { q?: string; language?: string; region?: string; series?: string }
@@ -109,12 +110,13 @@ function listed<T>(
   passes: (entry: T) => boolean,
 ): T[] {
   if (q === undefined) return all.filter(passes)
-  const { positions, sure, words } = names.index.search(q)
+  const { positions, sure, words: asked } = names.index.search(q)
   const named: T[] = []
   for (const position of positions) {
     for (const entry of names.entriesByName[position]!) if (passes(entry)) named.push(entry)
   }
   if (sure > 0 || !attributes) return named
+  const words = withoutIntroductions(asked)
   const isDescribed = words.some((word) => attributes.describes(word))
   const described = isDescribed && searchWithAttributes(names, attributes, words, passes)
   if (!described) {

@@ -164,6 +164,11 @@ describe('a search for cards', () => {
     ['a misspelled set', 'vaporeon briliant stars', 'swsh9-TG02'],
     ['a set that is not typed to its end', 'vaporeon brillia', 'swsh9-TG02'],
     ['a misspelled set, and wrong letters in the name', 'vaporoen briliant stars', 'swsh9-TG02'],
+    ['the abbreviation of a rarity', 'glumanda ir', 'hinte-4'],
+    ['a number after its abbreviation', 'charmander no. 46', 'base1-46'],
+    ['a number and its total in words', 'pikachu 58 of 102', 'base1-58'],
+    ['a code and a number without a space', 'charmander bs46', 'base1-46'],
+    ['a title of another marketplace', 'Pokemon TCG Pikachu 58/102 Base NM English', 'base1-58'],
     ['a number that is also the name of its set', 'mew ex 151', 'sv3pt5-151'],
     ['set and number', 'pikachu base 58', 'base1-58'],
     ['several attributes', 'mew ex ultra rare 151 193', 'sv3pt5-193'],
@@ -179,6 +184,7 @@ describe('a search for cards', () => {
     ['a canonical id in another case', 'BASE1-46', 'base1-46'],
     ['a canonical id that reads as the code of another set and a number', 'ex-58', 'ex-58'],
     ['such a canonical id in another case', 'EX-58', 'ex-58'],
+    ['a code and a number without a space', 'brs18', 'swsh9-018'],
     ['a code and a number of the printed total', 'bs 4/102', 'base1-4'],
     ['a number of the printed total', '4/102', 'base1-4'],
     ['a number of a total whose number is a word of a newer set', '100/86', 'ex-100'],
@@ -284,6 +290,8 @@ describe('a search for sealed products', () => {
       'swsh brilliant stars etb',
       'swsh9-elite_trainer_box',
     ],
+    ['the word display', 'bs display', 'base1-booster_box'],
+    ['a title with the game', 'Pokemon TCG Brilliant Stars Booster Pack', 'swsh9-booster_pack'],
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],
   ])('a search finds a sealed product by %s: %s', (_, q, slug) => {
     expect(browseProducts(catalog, { q })[0]?.slug).toBe(slug)

@@ -28,7 +28,7 @@ export type Matcher<T> = {
 export type Names<T> = { index: NameIndex; entriesByName: T[][] }
 
 /** A longer query is searched by name alone. */
-const MAX_WORDS = 10
+const MAX_WORDS = 12
 /** Words that may belong to the name or not: each doubles the number of divisions that are tried. */
 const MAX_AMBIGUOUS = 3
 /** Misspelled queries that are tried: each is another search. */
@@ -196,11 +196,31 @@ const TOTAL = 2
 const PART = 1
 
 /** Words that people add to a set's name, and that mean nothing by themselves. */
-const FILLER = new Set(['set', 'card', 'cards', 'promo', 'promos'])
+const FILLER = new Set([
+  ...['set', 'card', 'cards', 'promo', 'promos', 'pokemon', 'tcg', 'sealed'],
+  // Conditions of copies. `hp` is the code of a set.
+  ...['near', 'mint', 'nm', 'lp', 'mp'],
+])
 const CATEGORY_SHORTHANDS = new Map([
   ['etb', ['elite', 'trainer', 'box']],
   ['bb', ['booster', 'box']],
+  ['display', ['booster', 'box']],
+  ['upc', ['premium', 'collection']],
 ])
+/** Others, such as `rr`, are codes of sets. */
+const RARITY_SHORTHANDS: [string, string[]][] = [
+  ['sir', ['special', 'illustration', 'rare']],
+  ['ir', ['illustration', 'rare']],
+  ['ur', ['ultra', 'rare']],
+  ['hr', ['hyper', 'rare']],
+  ['rh', ['rare', 'holo']],
+]
+/** Words between a name and a number, or between a number and its total, that mean nothing there: `no. 4`, `4 of 102`. */
+const BEFORE_NUMBER = / (?:no|nr|n|num|numero|number|of|von|sur)(?= \p{L}{0,4}\d)/gu
+
+/** The words of a query without those that only introduce a number. */
+export const withoutIntroductions = (words: string[]): string[] =>
+  words.join(' ').replace(BEFORE_NUMBER, '').split(' ')
 
 /** Offers elsewhere have the language in their titles. */
 const LANGUAGE_NAMES = new Map([
@@ -317,8 +337,8 @@ export function cardAttributes<
   const byNumber = new Map<string, C[]>()
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
-  /** The words of a rarity that is typed as one. */
-  const inWords = new Map<string, string[]>()
+  /** The words of a rarity that is typed as one, or abbreviated. */
+  const inWords = new Map(RARITY_SHORTHANDS)
   const plain = remembering((number) => plainNumber(fold(number)))
   for (const card of cards) {
     const number = plain(card.number)
@@ -389,18 +409,26 @@ export function cardAttributes<
       return score || PART
     }
   }
+  /** `evs215` is the code `evs` and the number 215, unless it is the number of a card. */
+  const codeAndNumber = (word: string): string[] | undefined => {
+    const [, code, number] = /^(\D+)(\d+)$/.exec(word) ?? []
+    if (code === undefined || number === undefined || !described.byWord.has(code)) return undefined
+    if (byNumber.has(plainNumber(word)) || described.byWord.has(word)) return undefined
+    return byNumber.has(plainNumber(number)) ? [code, number] : undefined
+  }
   const describes = (word: string) =>
     byNumber.has(plainNumber(word)) ||
     described.byWord.has(word) ||
     rarityWords.has(word) ||
     inWords.has(word) ||
     byTotal.has(totalOf(word)) ||
+    codeAndNumber(word) !== undefined ||
     FILLER.has(word)
   return {
     describes,
     corrections: (words) => correctionsOf(words, describes, described.similar),
     matcher(asked) {
-      const words = asked.flatMap((word) => inWords.get(word) ?? [word])
+      const words = asked.flatMap((word) => inWords.get(word) ?? codeAndNumber(word) ?? [word])
       return {
         candidates() {
           const meant = words.filter((word) => !FILLER.has(word))
