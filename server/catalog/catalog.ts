@@ -11,6 +11,7 @@ import {
 import {
   type Attributes,
   cardAttributes,
+  describeSets,
   type Names,
   productAttributes,
 } from './search/attributes.ts'
@@ -89,6 +90,8 @@ export async function assembleCatalog(
   const setsByShortcut = new Map<string, SetEntry[]>()
   for (const set of sets) if (set.shortcut !== null) append(setsByShortcut, set.shortcut, set)
 
+  const describedSets = describeSets(sets, parts.series)
+
   return {
     version: parts.version,
     series: seriesEntries(parts.series, sets),
@@ -103,8 +106,8 @@ export async function assembleCatalog(
     setNames: await namesOf(sets, yieldToEventLoop),
     cardNames: await namesOf(cards, yieldToEventLoop),
     productNames: await namesOf(products, yieldToEventLoop),
-    cardAttributes: cardAttributes(sets, cards, parts.series),
-    productAttributes: productAttributes(sets, products, parts.series),
+    cardAttributes: cardAttributes(sets, cards, describedSets),
+    productAttributes: productAttributes(products, describedSets),
     looseProducts: parts.looseProducts,
     hidden: hiddenOf(parts),
   }

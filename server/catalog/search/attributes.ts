@@ -246,7 +246,7 @@ type Series = { name: string; shortcut: string | null }[]
  * The sets that words of a query can mean: by a word of their name, by their code, which is the shortcut or the id, by
  * their series, language or year.
  */
-function describeSets<S extends NamedSet>(sets: S[], series: Series) {
+export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const wordsOfSeries = new Map(
     series.map(({ name, shortcut }) => [name, fold(`${name} ${shortcut ?? ''}`).split(' ')]),
   )
@@ -283,6 +283,8 @@ function describeSets<S extends NamedSet>(sets: S[], series: Series) {
     },
   }
 }
+
+type SetDescriptions<S extends NamedSet> = ReturnType<typeof describeSets<S>>
 
 /** The words that a word begins, or is a few wrong letters from: fewest wrong letters first. */
 function similarTo(known: Iterable<string>, word: string): string[] {
@@ -332,8 +334,7 @@ type DescribedSet = NamedSet & { printedTotal: number | null }
 export function cardAttributes<
   S extends DescribedSet & { cards: C[] },
   C extends { number: string; rarity: string | null; set: S },
->(sets: S[], cards: C[], series: Series): Attributes<C> {
-  const described = describeSets(sets, series)
+>(sets: S[], cards: C[], described: SetDescriptions<S>): Attributes<C> {
   const byNumber = new Map<string, C[]>()
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
   const rarityWords = new Set<string>()
@@ -450,8 +451,7 @@ export function cardAttributes<
 export function productAttributes<
   S extends NamedSet,
   P extends { category: string; set: S | null },
->(sets: S[], products: P[], series: Series): Attributes<P> {
-  const described = describeSets(sets, series)
+>(products: P[], described: SetDescriptions<S>): Attributes<P> {
   const categories = new Set(products.flatMap(({ category }) => category.split('_')))
   const describes = (word: string) =>
     described.byWord.has(word) ||
