@@ -33,7 +33,14 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
   },
   {
     set: { id: 'league', name: 'League 100', release_date: '2001-01-01' },
-    cards: [['86', 'Sceptile', 'Rare']],
+    cards: [
+      ['1', 'Mudkip', 'Common'],
+      ['86', 'Sceptile', 'Rare'],
+    ],
+  },
+  {
+    set: { id: 'bs', name: 'Blast', release_date: '2000-12-01' },
+    cards: [['12', 'Charmander', 'Common']],
   },
   {
     set: { id: 'base4', name: 'Base Set 2', shortcut: 'b2', release_date: '2000-02-24' },
@@ -144,6 +151,7 @@ describe('a search for cards', () => {
     ['a number of the printed total, both with zeros', 'charizard vstar 018/030', 'swsh9-018'],
     ['a number of the printed total, both with letters', 'vaporeon TG02/TG30', 'swsh9-TG02'],
     ['the code of a set', 'pikachu b2', 'base4-87'],
+    ['the shortcut of a set that is the id of a newer one', 'charmander bs', 'base1-46'],
     ['the name of a set', 'charizard expedition', 'exp-6'],
     ['the name of a set before it', 'brilliant stars vaporeon', 'swsh9-TG02'],
     ['the name of a set and the word set', 'base set charizard', 'base1-4'],

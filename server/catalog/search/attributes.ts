@@ -192,6 +192,8 @@ function likelyDivisions<T>(words: string[], attributes: Attributes<T>): boolean
 }
 
 const EXACT = 4
+/** Less than `EXACT`, because the id of one set can be the shortcut of another. */
+const ID = 3
 const TOTAL = 2
 const PART = 1
 
@@ -250,12 +252,12 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const wordsOfSeries = new Map(
     series.map(({ name, shortcut }) => [name, fold(`${name} ${shortcut ?? ''}`).split(' ')]),
   )
-  /** The ways to write a set in full. */
+  /** The ways to write a set in full, except for its id. */
   const spellings = new Map<S, string[][]>()
   const byWord = new Map<string, Set<S>>()
   for (const set of sets) {
     const name = fold(set.name)
-    const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? ''), fold(set.id)]
+    const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? '')]
     const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
     spellings.set(set, spelled)
     const shared = [
@@ -263,7 +265,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
       ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
       ...(set.releaseDate === null ? [] : [set.releaseDate.slice(0, 4)]),
     ]
-    for (const word of [...spelled.flat(), ...shared]) {
+    for (const word of [...spelled.flat(), ...fold(set.id).split(' '), ...shared]) {
       const described = byWord.get(word)
       if (described) described.add(set)
       else byWord.set(word, new Set([set]))
@@ -273,13 +275,12 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
     byWord,
     isMeant: (set: S, word: string) => byWord.get(word)?.has(set) ?? false,
     similar: (word: string) => similarTo(byWord.keys(), word),
-    /** `EXACT` when the words are the set's whole name or its code. */
+    /** The better, the more of the set's name or code the words are. */
     score(set: S, meant: string[]): number {
       if (meant.length === 0) return 0
-      const isWhole = spellings
-        .get(set)!
-        .some((spelling) => spelling.every((word) => meant.includes(word)))
-      return isWhole ? EXACT : PART
+      const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
+      if (spellings.get(set)!.some(isIn)) return EXACT
+      return isIn(fold(set.id).split(' ')) ? ID : PART
     },
   }
 }
