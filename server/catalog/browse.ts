@@ -62,6 +62,8 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
 
 /** The cards that a whole query identifies: `mew_9` would otherwise find Mew 9 before the card of the set `mew`. */
 function cardsOfId(catalog: Catalog, q = ''): CardEntry[] {
+  // Most queries are names. Ids have a digit.
+  if (!/\d/.test(q)) return []
   const id = q.trim()
   const card = catalog.cardsById.get(id) ?? cardOfIdInAnyCase(catalog, id.toLowerCase())
   return card ? [card] : (catalog.cardsByFriendlyId.get(id) ?? [])

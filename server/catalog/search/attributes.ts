@@ -45,28 +45,34 @@ export function searchWithAttributes<T>(
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
+  search = searchOnce(names.index),
 ): T[] | undefined {
   if (words.length > MAX_WORDS) return undefined
   // `star` alone may be a rarity, and then `gold` is no name: in `rayquaza gold star deoxys`, both are the symbol.
   const [symbol] = symbolReadings(words)
   return (
-    searchReading(names, attributes, words, passes) ??
-    (symbol && searchReading(names, attributes, symbol, passes))
+    searchReading(names, attributes, words, passes, search) ??
+    (symbol && searchReading(names, attributes, symbol, passes, search))
   )
 }
 
-function searchReading<T>(
-  { index, entriesByName }: Names<T>,
-  attributes: Attributes<T>,
-  words: string[],
-  passes: (entry: T) => boolean,
-): T[] | undefined {
+/** Searches for names without typos, for each name once: the divisions of a query share most names. */
+function searchOnce(index: NameIndex): (name: string) => Matches {
   const searched = new Map<string, Matches>()
-  const search = (name: string): Matches => {
+  return (name) => {
     const matches = searched.get(name) ?? index.search(name, { upTo: Tier.word })
     searched.set(name, matches)
     return matches
   }
+}
+
+function searchReading<T>(
+  { entriesByName }: Names<T>,
+  attributes: Attributes<T>,
+  words: string[],
+  passes: (entry: T) => boolean,
+  search: (name: string) => Matches,
+): T[] | undefined {
   const divided = divisions(words, attributes, search)
   for (const lastTier of [Tier.exact, Tier.word]) {
     for (const isAttribute of divided) {
@@ -120,8 +126,9 @@ export function searchCorrected<T>(
 ): T[] | undefined {
   if (words.length > MAX_WORDS) return undefined
   const corrections = attributes.corrections(words)
+  const search = searchOnce(names.index)
   for (const corrected of corrections) {
-    const found = searchWithAttributes(names, attributes, corrected, passes)
+    const found = searchWithAttributes(names, attributes, corrected, passes, search)
     if (found) return found
   }
   const [likeliest] = corrections
@@ -222,7 +229,7 @@ const BEFORE_NUMBER = / (?:no|nr|n|num|numero|number|of|von|sur)(?= \p{L}{0,4}\d
 
 /** The words of a query without those that only introduce a number. */
 export const withoutIntroductions = (words: string[]): string[] =>
-  words.join(' ').replace(BEFORE_NUMBER, '').split(' ')
+  words.length < 3 ? words : words.join(' ').replace(BEFORE_NUMBER, '').split(' ')
 
 /** Offers elsewhere have the language in their titles. */
 const LANGUAGE_NAMES = new Map([
@@ -271,10 +278,12 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
       else byWord.set(word, new Set([set]))
     }
   }
+  // Few people mistype the first letter, and comparing all words would take longer than the search.
+  const byLetter = Map.groupBy(byWord.keys(), (word) => word[0]!)
   return {
     byWord,
     isMeant: (set: S, word: string) => byWord.get(word)?.has(set) ?? false,
-    similar: (word: string) => similarTo(byWord.keys(), word),
+    similar: (word: string) => similarTo(byLetter.get(word[0]!) ?? [], word),
     /** The better, the more of the set's name or code the words are. */
     score(set: S, meant: string[]): number {
       if (meant.length === 0) return 0
@@ -288,7 +297,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
 type SetDescriptions<S extends NamedSet> = ReturnType<typeof describeSets<S>>
 
 /** The words that a word begins, or is a few wrong letters from: fewest wrong letters first. */
-function similarTo(known: Iterable<string>, word: string): string[] {
+function similarTo(known: string[], word: string): string[] {
   if (word.length < 3 || /\d/.test(word)) return []
   const limit = word.length <= 3 ? 0 : word.length <= 7 ? 1 : 2
   const found: { similar: string; edits: number }[] = []

@@ -111,27 +111,30 @@ const SYMBOL_NAMES: [string, string][] = [
  * Words that names have in another form. Most of these forms begin a word of many names, so they only count next to the
  * other words of the query.
  */
-const PRINTED: [string, string][] = [
+const PRINTED = new Map([
   ['mega', 'm'],
   ['level', 'lv'],
   ['lvl', 'lv'],
-  ['lvlx', 'lv x'],
+  ['lvlx', 'lvx'],
   ['f', '♀'],
   ['m', '♂'],
-]
+])
 
 /** The same query with the name of a symbol replaced by the symbol: `umbreon star` is Umbreon ★. */
-export const symbolReadings = (words: string[]): string[][] => readings(SYMBOL_NAMES, words)
+export function symbolReadings(words: string[]): string[][] {
+  const text = ` ${words.join(' ')} `
+  return SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `)).map(([name, symbol]) =>
+    text.replace(` ${name} `, ` ${symbol} `).trim().split(' '),
+  )
+}
 
 /** The same query as a name may be printed: `mega gengar ex` is M Gengar-EX, `nidoran f` is Nidoran ♀. */
-const printedReadings = (words: string[]): string[][] =>
-  words.length === 1 ? [] : readings(PRINTED, words)
-
-function readings(replacements: [string, string][], words: string[]): string[][] {
-  const text = ` ${words.join(' ')} `
-  return replacements
-    .filter(([typed]) => text.includes(` ${typed} `))
-    .map(([typed, meant]) => text.replace(` ${typed} `, ` ${meant} `).trim().split(' '))
+function printedReadings(words: string[]): string[][] {
+  if (words.length === 1) return []
+  return words.flatMap((word, i) => {
+    const printed = PRINTED.get(word)
+    return printed === undefined ? [] : [words.with(i, printed)]
+  })
 }
 
 function match({ matched, grades }: SearchState, rank: number, grade: number): void {
