@@ -11,11 +11,11 @@ import {
 import {
   type Attributes,
   cardAttributes,
-  describeSets,
   type Names,
   productAttributes,
 } from './search/attributes.ts'
 import { buildNameIndex } from './search/name-index.ts'
+import { describeSets } from './search/sets.ts'
 
 /**
  * An immutable snapshot of the whole catalog. Requests read it without waiting; a change of the catalog replaces it.

@@ -1,8 +1,8 @@
-import { editDistance } from '../../text/edit-distance.ts'
 import { remembering } from '../../text/remembering.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import { type NameIndex, symbolReadings } from './name-index.ts'
+import { EXACT, type NamedSet, PART, type SetDescriptions, TOTAL } from './sets.ts'
 
 /**
  * Searches that contain more than a name: `charizard 4`, `brs 18`, `base set charizard`, `charizard rare holo`. The words
@@ -198,12 +198,6 @@ function likelyDivisions<T>(words: string[], attributes: Attributes<T>): boolean
   return [numbers, every].filter((division) => division.includes(true) && division.includes(false))
 }
 
-const EXACT = 4
-/** Less than `EXACT`, because the id of one set can be the shortcut of another. */
-const ID = 3
-const TOTAL = 2
-const PART = 1
-
 /** Words that people add to a set's name, and that mean nothing by themselves. */
 const FILLER = new Set([
   ...['set', 'card', 'cards', 'promo', 'promos', 'pokemon', 'tcg', 'sealed'],
@@ -230,83 +224,6 @@ const BEFORE_NUMBER = / (?:no|nr|n|num|numero|number|of|von|sur)(?= \p{L}{0,4}\d
 /** The words of a query without those that only introduce a number. */
 export const withoutIntroductions = (words: string[]): string[] =>
   words.length < 3 ? words : words.join(' ').replace(BEFORE_NUMBER, '').split(' ')
-
-/** Offers elsewhere have the language in their titles. */
-const LANGUAGE_NAMES = new Map([
-  ['EN', ['english', 'eng']],
-  ['DE', ['german', 'deutsch']],
-  ['FR', ['french', 'francais']],
-  ['JP', ['japanese', 'jpn']],
-  ['CN', ['chinese']],
-  ['KR', ['korean']],
-])
-
-type NamedSet = {
-  id: string
-  shortcut: string | null
-  name: string
-  series: string
-  language: string
-  releaseDate: string | null
-}
-type Series = { name: string; shortcut: string | null }[]
-
-/**
- * The sets that words of a query can mean: by a word of their name, by their code, which is the shortcut or the id, by
- * their series, language or year.
- */
-export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
-  const wordsOfSeries = new Map(
-    series.map(({ name, shortcut }) => [name, fold(`${name} ${shortcut ?? ''}`).split(' ')]),
-  )
-  /** The ways to write a set in full, except for its id. */
-  const spellings = new Map<S, string[][]>()
-  const byWord = new Map<string, Set<S>>()
-  for (const set of sets) {
-    const name = fold(set.name)
-    const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? '')]
-    const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
-    spellings.set(set, spelled)
-    const shared = [
-      ...(wordsOfSeries.get(set.series) ?? []),
-      ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
-      ...(set.releaseDate === null ? [] : [set.releaseDate.slice(0, 4)]),
-    ]
-    for (const word of [...spelled.flat(), ...fold(set.id).split(' '), ...shared]) {
-      const described = byWord.get(word)
-      if (described) described.add(set)
-      else byWord.set(word, new Set([set]))
-    }
-  }
-  // Few people mistype the first letter, and comparing all words would take longer than the search.
-  const byLetter = Map.groupBy(byWord.keys(), (word) => word[0]!)
-  return {
-    byWord,
-    isMeant: (set: S, word: string) => byWord.get(word)?.has(set) ?? false,
-    similar: (word: string) => similarTo(byLetter.get(word[0]!) ?? [], word),
-    /** The better, the more of the set's name or code the words are. */
-    score(set: S, meant: string[]): number {
-      if (meant.length === 0) return 0
-      const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
-      if (spellings.get(set)!.some(isIn)) return EXACT
-      return isIn(fold(set.id).split(' ')) ? ID : PART
-    },
-  }
-}
-
-type SetDescriptions<S extends NamedSet> = ReturnType<typeof describeSets<S>>
-
-/** The words that a word begins, or is a few wrong letters from: fewest wrong letters first. */
-function similarTo(known: string[], word: string): string[] {
-  if (word.length < 3 || /\d/.test(word)) return []
-  const limit = word.length <= 3 ? 0 : word.length <= 7 ? 1 : 2
-  const found: { similar: string; edits: number }[] = []
-  for (const similar of known) {
-    const edits = similar.startsWith(word) ? 0 : editDistance(word, similar, limit)
-    if (edits <= limit) found.push({ similar, edits })
-  }
-  return found.sort((a, b) => a.edits - b.edits).map(({ similar }) => similar)
-}
 
 /** Replaces a word that describes nothing. The last words come first: they are the likeliest to be unfinished. */
 function correctionsOf(
