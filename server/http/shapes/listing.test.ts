@@ -5,6 +5,7 @@ import { startCursor } from '../../test/fixtures/changes.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import { call } from '../../test/fixtures/mcp.ts'
 import { grantAccess } from '../../test/fixtures/oauth.ts'
+import { until } from '../../test/until.ts'
 
 let app: TestApp
 /** Another process of the service, which gets no signals of imports. */
@@ -48,8 +49,12 @@ const READS: Record<string, (shop: Shop, id: number, cursor: string) => Promise<
   'GET /tools/v1/listings/{listing}': async ({ api }, id) =>
     nameOf((await api.get(`/tools/v1/listings/${id}`)).body.data),
   'GET /tools/v1/changes': async ({ api }, id, cursor) => {
-    const { data } = (await api.get(`/tools/v1/changes?cursor=${cursor}`)).body
-    return nameOf(data.find((change: { id: number }) => change.id === id).record)
+    // Open transactions of other tests on the same server hold a change back.
+    const change = await until('the change', async () => {
+      const { data } = (await api.get(`/tools/v1/changes?cursor=${cursor}`)).body
+      return data.find((change: { id: number }) => change.id === id)
+    })
+    return nameOf(change.record)
   },
   'the tool list_listings': async ({ tool }) => nameOf((await tool('list_listings', {})).data[0]),
   'the tool change_listing': async ({ tool }, listing) =>
