@@ -66,7 +66,11 @@ export const oneOf =
 export const url =
   (...protocols: string[]): Parser<string> =>
   (text) => {
-    if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text
+    if (URL.canParse(text)) {
+      const { protocol, hostname } = new URL(text)
+      // The client of PostgreSQL would take a comma for the separator of several hosts.
+      if (protocols.includes(protocol) && !hostname.includes(',')) return text
+    }
     if (protocols.some((protocol) => text.startsWith(`${protocol}//`))) {
       throw new InvalidValue(
         'must be a valid URL, with one host, a number as its port, and special characters percent-encoded.',
