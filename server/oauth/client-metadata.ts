@@ -52,8 +52,11 @@ function requireListed(metadata: Record<string, unknown>, field: string, needed:
 /** Characters that hide or reorder the text around them, or can't be seen themselves. */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
-/** More combining marks than a script needs: they are drawn over the text around the name. */
-const STACKED = /(\p{M}{3})\p{M}+/gu
+/**
+ * More marks above or below one letter than a script needs: they are drawn over the text around the name. Marks beside it
+ * (`Mc`) take space of their own, and a Burmese syllable has five.
+ */
+const STACKED = /([\p{Mn}\p{Me}]{3})[\p{Mn}\p{Me}]+/gu
 
 /** The name as the pages show it; undefined if it has nothing to see. */
 function readName(name: unknown): string | undefined {

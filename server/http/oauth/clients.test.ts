@@ -369,11 +369,16 @@ it('consent shows the name of a program as text without hidden characters', asyn
   expect(await consentPage(named, REDIRECT_URI)).toContain('Allow &lt;b&gt;Claude?')
 })
 
-it('consent shows at most three combining marks in a row, and says so if a name has nothing to see', async () => {
+it('consent shows at most three marks in a row above or below a letter, all marks of a Burmese name, and says so if a name has nothing to see', async () => {
   const stacked = await register(app, { client_name: `Z${'\u20dd'.repeat(90)}oom` })
   expect(await consentPage(stacked, REDIRECT_URI)).toContain(`Allow Z${'\u20dd'.repeat(3)}oom?`)
   const blank = await register(app, { client_name: '\u3164 \u2800\u115f\u0301' })
   expect(await consentPage(blank, REDIRECT_URI)).toContain('Allow A program without a name?')
+  // Of these five marks, three are drawn beside the letter.
+  const burmese = await register(app, { client_name: '\u101c\u103b\u103e\u1031\u102c\u1037' })
+  expect(await consentPage(burmese, REDIRECT_URI)).toContain(
+    'Allow \u101c\u103b\u103e\u1031\u102c\u1037?',
+  )
 })
 
 const registration = (more: object) =>
