@@ -93,3 +93,19 @@ it('notices that do not arrive are an error in the log, once, and those that arr
   await signals.close()
   expect(logged).toHaveLength(1)
 })
+
+it('a notice that a busy database takes late, or not at all, is no error in the log', async () => {
+  const { url } = await testDatabase()
+  const logged: string[] = []
+  const log = { error: (_: object, message: string) => logged.push(message), warn() {} } as never
+  let hasFailed = false
+  const busy = async () => {
+    await sleep(300)
+    hasFailed = true
+    throw new Error('No connection was free in time.')
+  }
+  const signals = await openSignals(url, busy as never, log, { noticeTimeoutMs: 100 })
+  await until('the notice fails', () => hasFailed)
+  expect(logged).toEqual([])
+  await signals.close()
+})

@@ -118,24 +118,33 @@ export async function openSignals(
   }
   /** The payload of a notice to this process alone. The other processes ignore it. */
   const test = `test:${randomUUID()}`
-  let testTimer: NodeJS.Timeout | undefined
+  let endTest = () => {}
+  let hasArrived = false
   let isReported = false
+  const reportLost = () => {
+    if (isReported || !notices.connected) return
+    isReported = true
+    log.error(
+      {},
+      'notifications of the database do not arrive, so other services keep accepting revoked keys: DATABASE_URL must not name a pooler in transaction mode (docs/configuration.md#poolers)',
+    )
+  }
   const testNotices = async () => {
-    clearTimeout(testTimer)
-    testTimer = setTimeout(() => {
-      if (isReported || !notices.connected) return
-      isReported = true
-      log.error(
-        {},
-        'notifications of the database do not arrive, so other services keep accepting revoked keys: DATABASE_URL must not name a pooler in transaction mode (docs/configuration.md#poolers)',
-      )
-    }, noticeTimeoutMs).unref()
-    await notifyChannel(db, test).catch(() => clearTimeout(testTimer))
+    endTest()
+    hasArrived = false
+    // A busy database may take the notice late, or not at all.
+    await notifyChannel(db, test)
+    endTest()
+    if (!hasArrived) endTest = unlessLate(noticeTimeoutMs, HEARTBEAT_STEPS, reportLost)
   }
   const notices = await listenForNotices(url, log, {
-    received: (payload) => (payload === test ? clearTimeout(testTimer) : notify(payload as Notice)),
+    received: (payload) => {
+      if (payload !== test) return notify(payload as Notice)
+      hasArrived = true
+      endTest()
+    },
     restored: () => {
-      void testNotices()
+      testNotices().catch(() => {})
       circuit?.answered()
       for (const topic of topics()) if (REACH[topic] !== 'this process') notify(topic)
     },
@@ -152,7 +161,7 @@ export async function openSignals(
       return notices.connected
     },
     close() {
-      clearTimeout(testTimer)
+      endTest()
       return notices.close()
     },
   }
