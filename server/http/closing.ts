@@ -11,5 +11,6 @@ export function closingSignal(app: Pick<FastifyInstance, 'addHook'>): AbortSigna
 export function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController()
   reply.raw.once('close', () => gone.abort())
+  if (reply.raw.destroyed) gone.abort()
   return gone.signal
 }
