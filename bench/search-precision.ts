@@ -169,6 +169,40 @@ const beyond: Record<string, () => Query> = {
       isRight: same(...right),
     }
   },
+  id: () => {
+    const card = pick(catalog.cards)
+    return { q: card.id, isRight: same(card) }
+  },
+  'name and misspelt or unfinished set': () => {
+    const card = pick(latin.filter(({ set }) => /[a-z]{5}$/i.test(set.name)))
+    const right = english.filter((c) => c.name === card.name && c.set.name === card.set.name)
+    const words = fold(card.set.name).split(' ')
+    const last = words.pop()!
+    const set = [...words, pick([slip(last), last.slice(0, -2)])].join(' ')
+    return { q: `${fold(card.name)} ${set}`, isRight: same(...right) }
+  },
+  'name, series and set': () => {
+    const card = pick(latin.filter(({ set }) => /^[A-Z]/.test(set.name)))
+    const right = english.filter((c) => c.name === card.name && c.set.name === card.set.name)
+    const q = `${card.name} ${card.set.series} ${card.set.name}`
+    return { q: fold(q), isRight: same(...right) }
+  },
+  'title of another marketplace': () => {
+    const card = pick(
+      latin.filter(({ set, number }) => set.printedTotal !== null && /^\d+$/.test(number)),
+    )
+    const number = `${card.number}/${card.set.printedTotal}`
+    const right = english.filter(
+      (c) =>
+        c.name === card.name &&
+        c.number === card.number &&
+        c.set.printedTotal === card.set.printedTotal,
+    )
+    return {
+      q: `Pokemon TCG ${card.name} ${number} ${card.set.name} NM English`.slice(0, 100),
+      isRight: same(...right),
+    }
+  },
 }
 
 const FIXED: [string, (card: CardEntry) => boolean][] = [
