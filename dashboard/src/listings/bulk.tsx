@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
 import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
 import { ApiError, randomName } from '../client.ts'
+import { session } from '../session.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { DecimalField } from '../ui/fields.tsx'
@@ -179,8 +180,9 @@ function BulkDialog({
     try {
       await editAll({ target, count }, begun, stop.current.signal, setProgress)
     } catch (error) {
-      // The search may find other listings now. The selection is dropped.
-      if (error instanceof ApiError && error.type === 'conflict') {
+      // The search may find other listings now. The selection is dropped. A session of another shop is a conflict as well.
+      const isConflict = error instanceof ApiError && error.type === 'conflict'
+      if (isConflict && session.state() === 'valid') {
         begun.isDone = true
         void onDone()
         throw new Error(`${error.message} ${doneIn(begun, count)}`)

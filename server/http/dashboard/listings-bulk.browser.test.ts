@@ -181,6 +181,25 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     await page.getByText('3 listings changed.').waitFor()
   })
 
+  it('a bulk edit that was refused because of a sign-in to another shop goes on after a sign-in to its own', async () => {
+    const { seller, member } = await newShop(app)
+    await list(seller, cardItem())
+    const page = await app.open('/dashboard/listings', { member, expects: /status of 409/ })
+    const signIn = async ({ cookie }: { cookie: string }) => {
+      const [name, value] = cookie.split('=') as [string, string]
+      await page.context().addCookies([{ name, value, url: app.address }])
+    }
+    await page.getByRole('checkbox', { name: 'Select Charizard ex' }).check({ force: true })
+    await page.getByRole('button', { name: 'Hide' }).click()
+    const dialog = page.getByRole('dialog')
+    await signIn(await app.member())
+    await dialog.getByRole('button', { name: 'Hide' }).click()
+    await dialog.getByText('You have signed in to another shop').waitFor()
+    await signIn(member)
+    await dialog.getByRole('button', { name: 'Hide' }).click()
+    await page.getByText('1 listing changed.').waitFor()
+  })
+
   /** Opens the dialog that changes the prices of 1,001 listings, which takes two calls. */
   const openBulkEdit = async () => {
     const { seller, member } = await newShop(app)
