@@ -45,6 +45,8 @@ type Options = {
   idempotencyKey?: string
   /** A read that belongs to a save: it keeps the page and its input if the session has ended. */
   isSave?: boolean
+  /** The caller repeats the call until the service has answered: only then can reading again show what it has changed. */
+  isRepeated?: boolean
 }
 
 type Api = {
@@ -78,7 +80,7 @@ export const get = <T>(path: string, options?: Options) => call<T>('GET', path, 
 export const post = <T = void>(
   path: string,
   body?: unknown,
-  options?: Pick<Options, 'signal' | 'idempotencyKey'>,
+  options?: Pick<Options, 'signal' | 'idempotencyKey' | 'isRepeated'>,
 ) => call<T>('POST', path, { body, ...options })
 export const put = <T = void>(path: string, body: unknown) => call<T>('PUT', path, { body })
 export const patch = <T = void>(
@@ -126,7 +128,7 @@ async function call<T>(method: string, path: string, options?: Options): Promise
     if (response.status === 204) return undefined as T
     return (await response.json().catch(refuseBroken(adviceAfter(method, options)))) as T
   } catch (error) {
-    if (method !== 'GET' && !isRefusal(error)) readAfterUnknown()
+    if (method !== 'GET' && !options?.isRepeated && !isRefusal(error)) readAfterUnknown()
     throw error
   }
 }

@@ -125,13 +125,17 @@ export async function changeListing(
   }
 }
 
-export const createListings = (items: object[], idempotencyKey: string) =>
-  post<BulkCreateRecord>('listings', { items }, { idempotencyKey })
+export const createListings = (
+  items: object[],
+  idempotencyKey: string,
+  options?: { isRepeated: boolean },
+) => post<BulkCreateRecord>('listings', { items }, { idempotencyKey, ...options })
 
-export const checkItems = (items: object[]) => post<Data<Checked[]>>('listings/check', { items })
+export const checkItems = (items: object[]) =>
+  post<Data<Checked[]>>('listings/check', { items }, { isRepeated: true })
 
 export const bulkEdit = (body: BulkEditBody, idempotencyKey: string) =>
-  post<Data<BulkEditRecord>>('listings/bulk', body, { idempotencyKey })
+  post<Data<BulkEditRecord>>('listings/bulk', body, { idempotencyKey, isRepeated: true })
 
 const RETRY_MS = 2_000
 

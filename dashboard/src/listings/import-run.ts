@@ -213,6 +213,7 @@ async function sendNext(
       createListings(
         chunk.map(({ item }) => item),
         `import-${id}-${next}`,
+        { isRepeated: true },
       ).catch((error) => {
         if (error instanceof ApiError) activeAt = Date.now()
         throw error

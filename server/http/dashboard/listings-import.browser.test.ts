@@ -432,6 +432,26 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
   })
 
+  it('a page whose import waits for a busy service reads nothing again before the service has answered', async () => {
+    const { member } = await newShop(app)
+    const page = await app.open('/dashboard/listings/import', { member, expects: /status of 503/ })
+    let refused = false
+    await page.route('**/dashboard/api/listings', (route) => {
+      if (refused || route.request().method() !== 'POST') return route.fallback()
+      refused = true
+      const error = { type: 'service_unavailable', message: 'The service is busy.' }
+      return route.fulfill({ status: 503, json: { error } })
+    })
+    const reads: string[] = []
+    page.on('request', (request) => {
+      if (refused && request.method() === 'GET') reads.push(new URL(request.url()).pathname)
+    })
+    await startImport(page, 1)
+    await page.getByText('Waiting 2 s for the service.').waitFor()
+    await page.getByText('1 row listed.').waitFor()
+    expect(reads).not.toContain('/dashboard/api/me')
+  })
+
   it('an import that is refused while another page is open says so there', async () => {
     const { seller, member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member, expects: /status of 403/ })
