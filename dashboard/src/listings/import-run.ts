@@ -185,6 +185,15 @@ async function rejoin(shop: string, id: string): Promise<void> {
   if (progress && currentRun()?.state === 'stopped') await goOn(shop, progress)
 }
 
+/** Follows an import that has stopped here if another tab has continued it, and forgets one that was discarded there. */
+export async function follow(shop: string): Promise<void> {
+  const shown = currentRun()
+  if (shown?.state !== 'stopped') return
+  const progress = await change(shop, shown.file.id, (stored) => stored)
+  const isContinued = progress && progress.activeAt !== shown.progress.activeAt
+  if (isContinued && currentRun()?.state === 'stopped') await goOn(shop, progress)
+}
+
 /** Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. */
 async function unlessElsewhere(shop: string, work: () => Promise<void>): Promise<boolean> {
   if (!('locks' in navigator)) {

@@ -1,12 +1,12 @@
 import { useEffect } from 'react'
 import { Link, useLocation } from 'wouter'
-import { databaseOf, importKey, rowsLeft, useRun } from '../listings/import-state.ts'
+import { currentRun, databaseOf, importKey, rowsLeft, useRun } from '../listings/import-state.ts'
 import { formatNumber } from '../ui/format.ts'
 import { Banner } from './banner.tsx'
 
 /**
  * Continues an import that a reload has interrupted, whichever page is open, and says where it can't go on. A member who
- * has paused it knows that.
+ * has paused it knows that. A tab that gets the focus follows an import that another one has continued.
  */
 export function ImportBanner({ account }: { account: Parameters<typeof importKey>[0] }) {
   const run = useRun()
@@ -15,6 +15,9 @@ export function ImportBanner({ account }: { account: Parameters<typeof importKey
   useEffect(() => {
     // Without IndexedDB there is no import. After an update, the page asks to be loaded again.
     resumeImport(shop).catch(() => {})
+    const onFocus = () => void followImport(shop).catch(() => {})
+    window.addEventListener('focus', onFocus)
+    return () => window.removeEventListener('focus', onFocus)
   }, [shop])
   if (run?.state !== 'stopped' || run.progress.isPaused || path === '/listings/import') return null
   return (
@@ -32,4 +35,11 @@ async function resumeImport(shop: string): Promise<void> {
   if (!databases.some(({ name }) => name === databaseOf(shop))) return
   const { resume } = await import('../listings/import-run.ts')
   await resume(shop)
+}
+
+/** Another tab may have continued an import that has stopped in this one. */
+async function followImport(shop: string): Promise<void> {
+  if (currentRun()?.state !== 'stopped') return
+  const { follow } = await import('../listings/import-run.ts')
+  await follow(shop)
 }

@@ -452,6 +452,26 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     expect(reads).not.toContain('/dashboard/api/me')
   })
 
+  it('a tab in which an import has stopped follows it when the seller returns from the tab that has continued it', async () => {
+    const { seller, first, second, openSecond, release } = await openTwoTabs()
+    await startImport(first, 150)
+    const later = Date.now() + 16 * 60_000
+    for (const page of [first, second]) await page.clock.setFixedTime(later)
+    await first.getByRole('link', { name: LEAVE }).click()
+    await first.reload()
+    await first.getByText(STOPPED).waitFor()
+    release()
+    await openSecond()
+    await second.getByRole('button', { name: 'Continue' }).click()
+    await second.getByText('150 rows listed.').waitFor()
+    await first.evaluate(`window.dispatchEvent(new Event('focus'))`)
+    await first.getByText(STOPPED).waitFor({ state: 'detached' })
+    await first.getByRole('link', { name: 'Listings' }).first().click()
+    await first.getByRole('link', { name: 'Import', exact: true }).click()
+    await first.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    expect(await totalOf(seller)).toBe(150)
+  })
+
   it('an import that is refused while another page is open says so there', async () => {
     const { seller, member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member, expects: /status of 403/ })
