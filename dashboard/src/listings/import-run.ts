@@ -4,16 +4,16 @@ import { readAgain } from '../query-client.ts'
 import { session } from '../session.ts'
 import { notify } from '../ui/toast.tsx'
 import { createListings, pause, UnknownOutcomeError, untilWritten } from './api.ts'
-import { currentRun, databaseOf, type Run, show } from './import-state.ts'
 import {
-  changeProgress,
+  currentRun,
+  databaseOf,
   type Failure,
-  forgetImport,
   type ImportFile,
   type Progress,
-  readImport,
-  storeImport,
-} from './import-store.ts'
+  type Run,
+  show,
+} from './import-state.ts'
+import { changeProgress, forgetImport, readImport, storeImport } from './import-store.ts'
 
 /**
  * Runs the import: chunk after chunk, at the pace of the write limit. Each chunk has a key of its own and is the same after

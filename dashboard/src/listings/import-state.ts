@@ -1,7 +1,38 @@
 import { useSyncExternalStore } from 'react'
-import type { ImportFile, Progress } from './import-store.ts'
+import type { CsvRow, Item } from '../../../sdk/src/csv.ts'
 
 /** The import of this account, as this tab shows it. Small, because every page of the dashboard loads it. */
+
+/** The rows to list, and the file that they come from. Never changes while the import runs. */
+export type ImportFile = {
+  id: string
+  name: string
+  /** When the member has begun it (Unix milliseconds); absent in a file that an earlier version stored. */
+  begunAt?: number
+  columns: string[]
+  rows: CsvRow[]
+  /** Absent in a file that an earlier version stored. */
+  separator?: string | undefined
+  /** The item to list, with the position of its row. */
+  items: { position: number; item: Item }[]
+  /** Rows that the preview refused. */
+  refused: Failure[]
+}
+
+export type Failure = { position: number; reason: string }
+
+export type Progress = {
+  /** The next chunk to send. */
+  next: number
+  created: number
+  failed: Failure[]
+  /** When the next chunk was sent first (Unix milliseconds); null if it was not sent yet. */
+  sentAt: number | null
+  /** When the service answered last, or the member began or continued the import (Unix milliseconds). */
+  activeAt: number
+  /** No tab goes on until the member continues the import. */
+  isPaused?: boolean
+}
 
 export type Run = {
   file: ImportFile

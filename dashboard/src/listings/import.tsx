@@ -31,8 +31,8 @@ import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar } from './bulk.tsx'
 import { begin, discard, resume, start, stop, unsentOf } from './import-run.ts'
+import type { Failure, ImportFile } from './import-state.ts'
 import { importKey, type Run, rowsLeft, useRun } from './import-state.ts'
-import type { Failure, ImportFile } from './import-store.ts'
 
 /** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
 export default function ImportListings() {
