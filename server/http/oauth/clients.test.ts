@@ -374,7 +374,7 @@ it('consent shows at most three marks in a row above or below a letter, all mark
   expect(await consentPage(stacked, REDIRECT_URI)).toContain(`Allow Z${'\u20dd'.repeat(3)}oom?`)
   const blank = await register(app, { client_name: '\u3164 \u2800\u115f\u0301' })
   expect(await consentPage(blank, REDIRECT_URI)).toContain('Allow A program without a name?')
-  // Of these five marks, three are drawn beside the letter.
+  // Three of these five marks are drawn beside the letter.
   const burmese = await register(app, { client_name: '\u101c\u103b\u103e\u1031\u102c\u1037' })
   expect(await consentPage(burmese, REDIRECT_URI)).toContain(
     'Allow \u101c\u103b\u103e\u1031\u102c\u1037?',
