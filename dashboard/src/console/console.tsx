@@ -1,5 +1,6 @@
 import { Redirect, useLocation } from 'wouter'
 import { CurrentPage, Frame } from '../shell/frame.tsx'
+import { usePreloaded } from '../shell/lazy-page.ts'
 import { Button } from '../ui/button.tsx'
 import { Empty, ErrorState, Loading } from '../ui/states.tsx'
 import { useCaller } from './api.ts'
@@ -14,6 +15,7 @@ export const Console = () => (useIsSignedIn() ? <SignedIn /> : <SignIn />)
 
 function SignedIn() {
   const { data: caller, error, refetch } = useCaller()
+  usePreloaded(PAGES)
   const pages = PAGES.filter(({ operation }) => caller?.operations.includes(operation))
   const [path] = useLocation()
   return (

@@ -1,10 +1,9 @@
-import { type ReactNode, Suspense, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { useSession } from '../session.ts'
 import { Button, SignInLink } from '../ui/button.tsx'
 import { NoSuchPage } from '../ui/page-header.tsx'
-import { Loading } from '../ui/states.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { Banner } from './banner.tsx'
 import { keepFocus } from './keep-focus.ts'
@@ -48,20 +47,18 @@ export function Frame({ sandboxNotice, banner, content, search, ...navigation }:
 /** The page at the current address. */
 export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
   <PageErrors>
-    <Suspense fallback={<Loading />}>
-      <Switch>
-        {pages.map(({ path, below, Page }) => (
-          <Route key={path} path={path === '/' ? '/' : `${path}/*?`}>
-            {({ '*': rest = '' }: { '*'?: string }) =>
-              rest === '' || below?.test(rest.replace(/\/$/, '')) ? <Page /> : <NoSuchPage />
-            }
-          </Route>
-        ))}
-        <Route>
-          <NoSuchPage />
+    <Switch>
+      {pages.map(({ path, below, Page }) => (
+        <Route key={path} path={path === '/' ? '/' : `${path}/*?`}>
+          {({ '*': rest = '' }: { '*'?: string }) =>
+            rest === '' || below?.test(rest.replace(/\/$/, '')) ? <Page /> : <NoSuchPage />
+          }
         </Route>
-      </Switch>
-    </Suspense>
+      ))}
+      <Route>
+        <NoSuchPage />
+      </Route>
+    </Switch>
   </PageErrors>
 )
 

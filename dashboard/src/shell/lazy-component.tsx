@@ -1,4 +1,4 @@
-import { type ComponentType, lazy, useEffect } from 'react'
+import { type ComponentType, useEffect, useState } from 'react'
 import { connection } from '../connection.ts'
 import { Loading } from '../ui/states.tsx'
 
@@ -7,20 +7,57 @@ export class OutdatedPage extends Error {
   override name = 'OutdatedPage'
 }
 
+type Code = { default: ComponentType }
+
+/** `preload` loads the code before the component is shown. */
+export type LazyComponent = ComponentType & { preload(): Promise<void> }
+
 /**
  * A component whose code is a chunk of its own, loaded when it is first shown. Without a connection it is loading until the
  * service is back.
  *
+ * React's `lazy` would hold back code that has arrived until its placeholder was visible for 300 ms. Ours is invisible
+ * unless the code takes a moment.
+ *
  * @throws OutdatedPage while it is rendered
  */
-export const lazyComponent = (load: () => Promise<{ default: ComponentType }>) =>
-  lazy(() =>
-    load().catch(async (cause) => {
-      if (await connection.check()) throw new OutdatedPage('The page is outdated.', { cause })
-      await connection.back()
-      return { default: Reload }
-    }),
-  )
+export function lazyComponent(load: () => Promise<Code>): LazyComponent {
+  let request: Promise<void> | undefined
+  let code: Code | undefined
+  let failure: unknown
+
+  function preload(): Promise<void> {
+    request ??= load()
+      .catch(reloadOnceBack)
+      .then(
+        (loaded) => {
+          code = loaded
+        },
+        (error) => {
+          failure = error
+        },
+      )
+    return request
+  }
+
+  function Lazy() {
+    const [, setHasEnded] = useState(false)
+    useEffect(() => {
+      if (!code) void preload().then(() => setHasEnded(true))
+    }, [])
+    if (failure) throw failure
+    return code ? <code.default /> : <Loading />
+  }
+
+  return Object.assign(Lazy, { preload })
+}
+
+/** @throws OutdatedPage if the service can be reached */
+async function reloadOnceBack(cause: unknown): Promise<Code> {
+  if (await connection.check()) throw new OutdatedPage('The page is outdated.', { cause })
+  await connection.back()
+  return { default: Reload }
+}
 
 /** Loads the whole page again, because browsers and Vite may remember that a file could not be loaded. */
 function Reload() {

@@ -1,6 +1,7 @@
-import type { ComponentType } from 'react'
+import { type ComponentType, useEffect } from 'react'
+import { useLocation } from 'wouter'
 import type { IconName } from '../ui/icons.tsx'
-import { lazyComponent } from './lazy-component.tsx'
+import { type LazyComponent, lazyComponent } from './lazy-component.tsx'
 
 /** A page of the navigation. */
 export type Page = {
@@ -9,7 +10,7 @@ export type Page = {
   below?: RegExp | undefined
   title: string
   icon: IconName
-  Page: ComponentType
+  Page: LazyComponent
 }
 
 /** A page whose code is a chunk of its own, loaded at its first visit. */
@@ -21,4 +22,16 @@ export function page(
   below?: RegExp,
 ): Page {
   return { path, below, title, icon, Page: lazyComponent(load) }
+}
+
+/** Whether an address is that of a page, or below it. */
+export const isAt = (address: string, { path }: Page): boolean =>
+  path === '/' ? address === '/' : address === path || address.startsWith(`${path}/`)
+
+/** Loads the code of the current page while the service is asked who has signed in. */
+export function usePreloaded(pages: readonly Page[]): void {
+  const [address] = useLocation()
+  useEffect(() => {
+    void pages.find((page) => isAt(address, page))?.Page.preload()
+  }, [address, pages])
 }

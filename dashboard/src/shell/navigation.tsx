@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { Icon } from '../ui/icons.tsx'
-import type { Page } from './lazy-page.ts'
+import { isAt, type Page } from './lazy-page.ts'
 
 export type NavigationProps = {
   /** Names it for screen readers. */
@@ -52,7 +52,8 @@ export function Navigation({ label, pages, search, children }: NavigationProps) 
                   href={page.path}
                   // The current page has no navigation that would close the menu.
                   onClick={() => setIsOpen(false)}
-                  aria-current={isAt(path, page.path) ? 'page' : undefined}
+                  onPointerEnter={page.Page.preload}
+                  aria-current={isAt(path, page) ? 'page' : undefined}
                 >
                   <Icon name={page.icon} />
                   {page.title}
@@ -66,6 +67,3 @@ export function Navigation({ label, pages, search, children }: NavigationProps) 
     </header>
   )
 }
-
-const isAt = (current: string, path: string) =>
-  path === '/' ? current === '/' : current === path || current.startsWith(`${path}/`)

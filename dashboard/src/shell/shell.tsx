@@ -6,6 +6,7 @@ import { Icon } from '../ui/icons.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { CurrentPage, Frame } from './frame.tsx'
 import { ImportBanner } from './import-banner.tsx'
+import { usePreloaded } from './lazy-page.ts'
 import { useMe } from './me.ts'
 import { sandboxNotice } from './sandbox-notice.ts'
 
@@ -14,6 +15,7 @@ const search = () => import('../search/search.tsx')
 /** The dashboard of the member who is signed in. */
 export function Shell() {
   const { data: me, dataUpdatedAt, error, refetch } = useMe()
+  usePreloaded(PAGES)
   if (me) {
     setTimeZone(me.account.time_zone)
     setClock(me.now, dataUpdatedAt)

@@ -10,8 +10,10 @@ import {
   type BrowserApp,
   chromiumPath,
   expectAccessible,
+  holdRequests,
   startBrowserApp,
 } from '../../test/browser.ts'
+import { MINUTES } from '../../time/units.ts'
 
 /** The first page, compressed. */
 const MAX_SCRIPT_BYTES = 230_000
@@ -278,6 +280,20 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await page.getByRole('link', { name: 'Keys' }).click()
     await page.getByRole('table', { name: 'API keys' }).waitFor()
     expect(server.listeners('request')).not.toContain(breakOff)
+  })
+
+  it('a page appears as soon as its code has arrived, without a timer', async () => {
+    const page = await app.open('/dashboard', { member: await app.member() })
+    await page.clock.install()
+    await page.reload()
+    await heading(page, 'Overview')
+    await page.clock.pauseAt(Date.now() + 1 * MINUTES)
+    const requested = await holdRequests(page, '**/dashboard/assets/page-*.js')
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    await requested.sent
+    await page.getByText('Loading…').waitFor({ state: 'attached' })
+    requested.release()
+    await heading(page, 'Payouts')
   })
 
   it('a page whose code an update has removed says so, and the others work', async () => {
