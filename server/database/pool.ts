@@ -28,6 +28,9 @@ export const POOL_LIMITS: PoolLimits = {
 /** Statements that may be in flight on one connection. */
 const MAX_PIPELINED = 8
 
+/** A statement that has taken this long may wait for a lock or read much: nothing is sent behind it. */
+const SLOW_MS = 20
+
 /** Time after its limit in which the server may still cancel a statement itself, which keeps the connection. */
 const GRACE_MS = 1_000
 
@@ -52,6 +55,8 @@ type Connection = {
   sql: Sql
   handler: Statement['handler']
   running: Set<Running>
+  /** When the server could begin with the first of them. */
+  busySince: number
   isReady: boolean
   /** A cursor is open on it: statements sent now would wait for its last batch. */
   hasCursor: boolean
@@ -135,10 +140,12 @@ export function poolOf(
 
   const send = (running: Running, connection: Connection): void => {
     const { statement } = running
+    if (connection.running.size === 0) connection.busySince = performance.now()
     connection.running.add(running)
     if (statement.cursorFn) connection.hasCursor = true
     const ended = (error?: unknown) => {
       connection.running.delete(running)
+      connection.busySince = performance.now()
       if (statement.cursorFn) connection.hasCursor = false
       end(running)
       // The client rejects statements before it reports the loss: nothing may be sent on the connection in between.
@@ -173,9 +180,10 @@ export function poolOf(
 
   const leastBusy = (): Connection | undefined => {
     let least: Connection | undefined
+    const slowSince = performance.now() - SLOW_MS
     for (const connection of connections) {
-      const { isReady, hasCursor, running } = connection
-      if (!isReady || hasCursor || running.size >= MAX_PIPELINED) continue
+      const { isReady, hasCursor, running, busySince } = connection
+      if (!isReady || hasCursor || running.size >= MAX_PIPELINED || busySince < slowSince) continue
       if (!least || running.size < least.running.size) least = connection
     }
     return least
@@ -187,6 +195,7 @@ export function poolOf(
       sql,
       handler: handlerOf(sql),
       running: new Set(),
+      busySince: 0,
       isReady: false,
       hasCursor: false,
     }
