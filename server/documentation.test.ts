@@ -73,6 +73,11 @@ it('relative links between the documents lead to files', async () => {
   expect(broken).toEqual([])
 })
 
+it('the changelog describes no defect that was never released', async () => {
+  const sentences = (await read('CHANGELOG.md')).split(/(?<=[.:]) |\n/)
+  expect(sentences.filter((text) => text.startsWith('Before, '))).toEqual([])
+})
+
 it('every log message that docs/operating.md quotes is one of the code', async () => {
   const files = (await filesUnder('server', '.ts')).filter((name) => !name.endsWith('.test.ts'))
   const code = (await Promise.all(files.map(read))).join('\n')
