@@ -55,3 +55,8 @@ export async function readAfter<T>(write: Promise<T>, queryKey: QueryKey = []): 
   await readAgain(queryKey)
   return result
 }
+
+// Back can show the page from the browser's memory. Meanwhile the person may have signed out, in this tab too.
+window.addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) void readAgain()
+})

@@ -496,6 +496,17 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect(await page.getByLabel('Name').inputValue()).toBe('Misty’s Cards')
   })
 
+  it('a page that Back shows from the browser’s memory is read again: after a sign-out it leads to the sign-in page', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard/orders', { member, expects: /401/ })
+    await page.getByText('No orders yet').waitFor()
+    await endSession(app.ctx, member.cookie.slice(member.cookie.indexOf('=') + 1))
+    // Playwright keeps no pages in memory.
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    await heading(page, 'Sign in')
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/dashboard/orders')
+  })
+
   it('a shipping option whose session has ended keeps its input', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings/shipping', { member, expects: /401/ })
