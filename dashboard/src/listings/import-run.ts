@@ -194,16 +194,26 @@ export async function follow(shop: string): Promise<void> {
   if (isContinued && currentRun()?.state === 'stopped') await goOn(shop, progress)
 }
 
-/** Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. */
+/**
+ * Does the work unless another tab does it, and returns whether it did. Browsers have locks only with HTTPS. Safari takes
+ * the lock from a page that it keeps in memory for Back: when the page returns, the work goes on without it.
+ */
 async function unlessElsewhere(shop: string, work: () => Promise<void>): Promise<boolean> {
   if (!('locks' in navigator)) {
     await work()
     return true
   }
-  return navigator.locks.request(databaseOf(shop), { ifAvailable: true }, async (lock) => {
-    if (lock) await work()
-    return lock !== null
-  })
+  let working: Promise<void> | undefined
+  await navigator.locks
+    .request(databaseOf(shop), { ifAvailable: true }, (lock) => {
+      if (lock) working = work()
+      return working
+    })
+    .catch((error) => {
+      if (error.name !== 'AbortError') throw error
+    })
+  await working
+  return working !== undefined
 }
 
 /** Another tab has sent the chunk. Without locks, each tab sends. */

@@ -392,6 +392,18 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     expect(await first.getByText(/has stopped/).count()).toBe(0)
   })
 
+  it('an import goes on when Back returns to its page from the memory of Safari, which has taken its lock', async () => {
+    const { seller, stored, first, release, chunks } = await openTwoTabs()
+    await startImport(first, 150)
+    await expect.poll(chunks).toBe(1)
+    await first.evaluate(`navigator.locks.request('${stored}', { steal: true }, () => {})`)
+    release()
+    await first.getByRole('heading', { name: 'The import is complete' }).waitFor()
+    await first.getByText('150 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
+    expect(chunks()).toBe(2)
+  })
+
   it('an import that was interrupted for more than 15 minutes says so on every page, and lists the rest only if the seller continues it', async () => {
     const { seller, first, release } = await openTwoTabs()
     await startImport(first, 150)
