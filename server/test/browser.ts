@@ -39,6 +39,8 @@ const PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
 type PageOptions = {
   /** Width of the window in pixels. */
   width?: number
+  /** The pointer is a finger, as on a phone and a tablet. */
+  hasTouch?: boolean
   scheme?: 'light' | 'dark'
   timeZone?: string
   /** Signed in from the start. */
@@ -75,6 +77,7 @@ async function openPage(
   url: string,
   {
     width = 1280,
+    hasTouch = false,
     scheme = 'light',
     timeZone = 'Europe/Berlin',
     member,
@@ -84,6 +87,7 @@ async function openPage(
 ): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
+    hasTouch,
     colorScheme: scheme,
     locale: 'en-GB',
     timezoneId: timeZone,

@@ -127,21 +127,27 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
-  it('fields on a phone have at least 16 px, below which Safari zooms into them', async () => {
-    const page = await app.open('/dashboard', { member: await app.member(), width: 360 })
-    for (const [path, label] of [
-      ['listings', 'Card, product or reference'],
-      ['settings', 'Time zone'],
-      ['webhooks/signature', 'Body'],
-    ] as const) {
-      await page.goto(`${app.address}/dashboard/${path}`)
-      await page.getByLabel(label).first().waitFor()
-      const sizes = await page.evaluate(
-        "[...document.querySelectorAll('main :is(input, select, textarea)')].map((field) => parseFloat(getComputedStyle(field).fontSize))",
-      )
-      expect(Math.min(...(sizes as number[])), path).toBeGreaterThanOrEqual(16)
-    }
-  })
+  it.each([
+    ['upright', { width: 360 }],
+    ['sideways', { width: 844, hasTouch: true }],
+  ])(
+    'fields on a phone that is held %s have at least 16 px, below which Safari zooms into them',
+    async (_, phone) => {
+      const page = await app.open('/dashboard', { member: await app.member(), ...phone })
+      for (const [path, label] of [
+        ['listings', 'Card, product or reference'],
+        ['settings', 'Time zone'],
+        ['webhooks/signature', 'Body'],
+      ] as const) {
+        await page.goto(`${app.address}/dashboard/${path}`)
+        await page.getByLabel(label).first().waitFor()
+        const sizes = await page.evaluate(
+          "[...document.querySelectorAll('main :is(input, select, textarea)')].map((field) => parseFloat(getComputedStyle(field).fontSize))",
+        )
+        expect(Math.min(...(sizes as number[])), path).toBeGreaterThanOrEqual(16)
+      }
+    },
+  )
 
   it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
     const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
