@@ -26,6 +26,13 @@ const heading = (page: Page, name: string) =>
 const visit = (page: Page, path: string) =>
   page.evaluate(`history.pushState(null, '', '/dashboard/${path}')`)
 
+const styleOf = (locator: Locator, property: string) =>
+  locator.evaluate(
+    (element, name) =>
+      element.ownerDocument.defaultView!.getComputedStyle(element).getPropertyValue(name),
+    property,
+  )
+
 /** Answers the page's question whether the service is ready, which takes long on a busy machine: otherwise reads pause. */
 const keepReady = (page: Page) => page.route('**/health/ready', (route) => route.fulfill())
 
@@ -91,12 +98,6 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     const page = await app.open('/dashboard/keys', { member: await app.member() })
     await page.emulateMedia({ forcedColors: 'active' })
     await page.locator('.tabs a').first().waitFor()
-    const styleOf = (locator: Locator, property: string) =>
-      locator.evaluate(
-        (element, name) =>
-          element.ownerDocument.defaultView!.getComputedStyle(element).getPropertyValue(name),
-        property,
-      )
     const links = page.getByRole('navigation', { name: 'Dashboard' }).getByRole('link')
     const tabs = page.locator('.tabs a')
     for (const [all, property] of [
@@ -148,6 +149,14 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       }
     },
   )
+
+  it('a date field does not have the look of the system, with which Safari on a phone makes it wider than its column', async () => {
+    const page = await app.open('/dashboard/orders', { member: await app.member() })
+    for (const label of ['From', 'To']) {
+      const field = page.getByLabel(label, { exact: true })
+      expect([label, await styleOf(field, 'appearance')]).toEqual([label, 'none'])
+    }
+  })
 
   it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
     const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
