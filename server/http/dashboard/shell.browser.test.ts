@@ -158,6 +158,15 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
+  it('no page lets Safari enlarge its texts when a phone is held sideways', async () => {
+    const page = await app.open('/dashboard', { member: await app.member() })
+    for (const path of ['/dashboard', '/console', '/', '/docs/guides/', '/signin?switch']) {
+      await page.goto(app.address + path)
+      const adjusts = 'getComputedStyle(document.documentElement).webkitTextSizeAdjust'
+      expect([path, await page.evaluate(adjusts)]).toEqual([path, '100%'])
+    }
+  })
+
   it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
     const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
     await page.waitForURL('**/signin?next=*')
