@@ -167,6 +167,22 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
+  it('the end of a dialog can be scrolled above a keyboard on the screen', async () => {
+    const page = await app.open('/dashboard/keys/new', { member: await app.member(), width: 390 })
+    const submit = page.getByRole('button', { name: 'Create key' })
+    await submit.waitFor()
+    await page.evaluate(`
+      Object.defineProperty(visualViewport, 'height', { value: 450 })
+      visualViewport.dispatchEvent(new Event('resize'))
+    `)
+    const lowest = () =>
+      page.evaluate<number>(`
+        document.querySelector('.overlay').scrollTo(0, 10_000)
+        document.querySelector('.dialog').getBoundingClientRect().bottom
+      `)
+    await expect.poll(lowest).toBeLessThan(450)
+  })
+
   it('a visitor without a session is sent to the sign-in page, which leads back', async () => {
     const page = await app.open('/dashboard/orders?status=pending', { expects: /status of 40[14]/ })
     await page.waitForURL('**/signin?next=*')
