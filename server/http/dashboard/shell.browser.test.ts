@@ -116,7 +116,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect(await styleOf(focused, 'outline-style')).toBe('solid')
   })
 
-  it('browsers are asked to translate neither the dashboard nor the console: React could no longer change the texts that they replace', async () => {
+  it('browsers are asked to put neither translations nor links for telephone numbers into the dashboard and the console: React could no longer change the texts that they replace', async () => {
     const page = await app.open('/dashboard', { member: await app.member() })
     for (const path of ['dashboard', 'console']) {
       await page.goto(`${app.address}/${path}`)
@@ -125,6 +125,8 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
         false,
       ])
       expect(await page.locator('meta[name=google]').getAttribute('content')).toBe('notranslate')
+      const links = page.locator('meta[name=format-detection][content="telephone=no"]')
+      expect(await links.count()).toBe(1)
     }
   })
 
