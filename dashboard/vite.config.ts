@@ -19,6 +19,27 @@ const API_PATHS = [
   '/health',
 ]
 
+/**
+ * Small files that several pages share: without these groups, each would be a request. Dialogs and menus are not among them,
+ * because they bring libraries that not every page needs. The frame is all that both start with.
+ */
+const GROUPS = [
+  { name: 'frame', tags: ['$initial' as const], minShareCount: 2 },
+  {
+    name: 'ui',
+    test: /dashboard\/src\/(changes|ui\/(?!dialog|menu|palette|secret))|server\/enums/,
+  },
+  {
+    name: 'seller',
+    test: /src\/(\w+\/(api|words)|payouts\/setup-notice|reviews\/review|shell\/hidden-shop-notice)\.ts/,
+    minShareCount: 2,
+  },
+  {
+    name: 'staff',
+    test: /src\/console\/(days|delivery-table|filters|payouts\/ledger|record-list|seller-link|statuses)\.ts/,
+  },
+]
+
 /** Adds the script of the API reference at /docs to the built files, plain and compressed. */
 const reference: Plugin = {
   name: 'api-reference',
@@ -41,6 +62,7 @@ export default defineConfig(({ command }) => {
       outDir: 'dist',
       rolldownOptions: {
         input: ['index.html', 'console.html'].map((page) => path.join(import.meta.dirname, page)),
+        output: { codeSplitting: { groups: GROUPS } },
       },
       emptyOutDir: true,
       // Browsers with light-dark() and nested CSS.
