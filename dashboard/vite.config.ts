@@ -72,6 +72,8 @@ export default defineConfig(({ command }) => {
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       // The notices that the licences of the bundled libraries demand.
+      // The service reads it, to name the files of a page in its HTML.
+      manifest: true,
       license: { fileName: 'third-party-licenses.md' },
     },
     server: {

@@ -9,15 +9,33 @@ import { builtPages } from './app.ts'
 
 const SCRIPT = 'console.log("dashboard")'.repeat(100)
 
+const MANIFEST = {
+  'index.html': { file: 'assets/a-1.js', imports: ['_frame-1.js'] },
+  'console.html': { file: 'assets/c-1.js', imports: ['_frame-1.js'] },
+  '_frame-1.js': { file: 'assets/frame-1.js', css: ['assets/frame-1.css'] },
+  '_table-1.js': { file: 'assets/table-1.js', imports: ['_frame-1.js'] },
+  'src/overview/page.tsx': { file: 'assets/overview-1.js', imports: ['index.html'] },
+  'src/orders/page.tsx': {
+    file: 'assets/orders-1.js',
+    css: ['assets/orders-1.css'],
+    imports: ['_frame-1.js', '_table-1.js'],
+  },
+  'src/listings/page.tsx': { file: 'assets/listings-1.js' },
+  'src/listings/import.tsx': { file: 'assets/import-1.js' },
+  'src/console/orders.tsx': { file: 'assets/all-orders-1.js', imports: ['_table-1.js'] },
+}
+
 /** @param states one after the other; the last one stays */
 async function serve(...states: BuildState[]) {
   const root = await newDirectory()
   const directory = path.join(root, 'dist')
   await mkdir(path.join(directory, 'assets'), { recursive: true })
+  await mkdir(path.join(directory, '.vite'))
+  await writeFile(path.join(directory, '.vite/manifest.json'), JSON.stringify(MANIFEST))
   for (const page of ['index', 'console']) {
     await writeFile(
       path.join(directory, `${page}.html`),
-      `<title>${page}</title><script type="module" src="./assets/a-1.js"></script>`,
+      `<head><title>${page}</title><script type="module" src="./assets/a-1.js"></script></head>`,
     )
   }
   await writeFile(path.join(directory, 'assets/a-1.js'), SCRIPT)
@@ -51,6 +69,41 @@ it('every address of the dashboard and the console gets its page, with relative 
     expect(headers['content-security-policy']).toContain("script-src 'self';")
     expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
     expect(headers['referrer-policy']).toBe('same-origin')
+  }
+})
+
+it('a page names the files of its address that the first script would load later, and the read of the account', async () => {
+  const app = await serve('ready')
+  const me = 'preload" as="fetch /dashboard/api/me'
+  for (const [url, ...expected] of [
+    ['/dashboard', 'modulepreload /dashboard/assets/overview-1.js', me],
+    ['/dashboard/', 'modulepreload /dashboard/assets/overview-1.js', me],
+    [
+      '/dashboard/orders/12?q=1',
+      'modulepreload /dashboard/assets/orders-1.js',
+      'stylesheet /dashboard/assets/orders-1.css',
+      'modulepreload /dashboard/assets/table-1.js',
+      me,
+    ],
+    [
+      '/dashboard/listings/import',
+      'modulepreload /dashboard/assets/listings-1.js',
+      'modulepreload /dashboard/assets/import-1.js',
+      me,
+    ],
+    ['/dashboard/constructor', me],
+    ['/console'],
+    [
+      '/console/orders',
+      'modulepreload /dashboard/assets/all-orders-1.js',
+      'modulepreload /dashboard/assets/table-1.js',
+    ],
+  ] as [string, ...string[]][]) {
+    const { body } = await app.inject(url)
+    const links = [...body.matchAll(/<link rel="(.*)" crossorigin href="(.*)">/g)]
+    const { href } = new URL(url, 'http://host')
+    const found = links.map(([, kind, file]) => `${kind} ${new URL(file!, href).pathname}`)
+    expect({ url, links: found }).toEqual({ url, links: expected })
   }
 })
 

@@ -10,6 +10,7 @@ import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
 import { acceptsGzip, type PolicyChanges, rootOf, sendPage } from '../page.ts'
 import { plainPage } from '../plain-page.ts'
+import { type Manifest, pageLinks } from './page-links.ts'
 
 /** The one style element of React Aria (touch behaviour), which it adds at run time. */
 const REACT_ARIA_STYLE = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
@@ -56,22 +57,21 @@ export function builtPages(
 
   const sendBuilt =
     (name: 'index' | 'console', title: string, policy: PolicyChanges) =>
-    async (request: FastifyRequest, reply: FastifyReply) => {
+    async (request: FastifyRequest<{ Params: { '*'?: string } }>, reply: FastifyReply) => {
       const state = await stateNow()
       reply.header('cache-control', 'no-cache')
       if (state !== 'ready') return sendUnavailable(request, reply, state, title)
-      const page = (await files())[name]
-      return sendPage(
-        reply,
-        page.replaceAll('./assets/', `${rootOf(request)}/dashboard/assets/`),
-        policy,
-      )
+      const { [name]: page, manifest } = await files()
+      const links = pageLinks(manifest, name, request.params['*'] ?? '')
+      const html = page.replace('</head>', () => `${links}</head>`)
+      const dashboard = `${rootOf(request)}/dashboard/`
+      return sendPage(reply, html.replaceAll('="./', `="${dashboard}`), policy)
     }
 
   const dashboard: FastifyPluginCallbackTypebox = (app, _options, done) => {
     const sendIndex = sendBuilt('index', 'Dashboard', DASHBOARD_POLICY)
     app.get('/dashboard', sendIndex)
-    app.get('/dashboard/*', sendIndex)
+    app.get<{ Params: { '*'?: string } }>('/dashboard/*', sendIndex)
     app.get('/dashboard/api/*', () => {
       throw notFound('There is nothing at this address.')
     })
@@ -116,11 +116,12 @@ const compress = promisify(gzip)
 
 async function readFiles(
   directory: string,
-): Promise<{ index: string; console: string; assets: Map<string, File> }> {
+): Promise<{ index: string; console: string; manifest: Manifest; assets: Map<string, File> }> {
   const folder = path.join(directory, 'assets')
-  const [index, console, names] = await Promise.all([
+  const [index, console, manifest, names] = await Promise.all([
     readFile(path.join(directory, 'index.html'), 'utf8'),
     readFile(path.join(directory, 'console.html'), 'utf8'),
+    readFile(path.join(directory, '.vite/manifest.json'), 'utf8'),
     readdir(folder),
   ])
   const assets = await Promise.all(
@@ -129,5 +130,10 @@ async function readFiles(
       return [name, { bytes, gzipped: lazy(() => compress(bytes)) }]
     }),
   )
-  return { index, console, assets: new Map(assets) }
+  return {
+    index,
+    console,
+    manifest: new Map(Object.entries(JSON.parse(manifest))),
+    assets: new Map(assets),
+  }
 }

@@ -324,6 +324,33 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     expect(server.listeners('request')).not.toContain(breakOff)
   })
 
+  it('the code of each page and the account are requested before the first script has arrived, each once', async () => {
+    const member = await app.member()
+    const page = await app.open('/dashboard', { member })
+    await heading(page, 'Overview')
+    const links = page.getByRole('navigation', { name: 'Dashboard' }).getByRole('link')
+    const addresses = await links.evaluateAll((all) =>
+      all.map((link) => (link as unknown as { href: string }).href),
+    )
+    expect(addresses.length).toBeGreaterThan(5)
+    for (const address of addresses) {
+      const requested: string[] = []
+      const next = await page.context().newPage()
+      next.on('request', (request) => requested.push(new URL(request.url()).pathname))
+      const script = await holdRequests(next, '**/dashboard/assets/frame-*.js')
+      await next.goto(address, { waitUntil: 'commit' })
+      await expect
+        .poll(() => requested)
+        .toEqual(expect.arrayContaining([expect.stringMatching(/page-.*js$/), '/dashboard/api/me']))
+      script.release()
+      await next.getByRole('heading', { level: 1 }).waitFor()
+      // The settings read the account again by themselves, because they show it as it is now.
+      const repeated = requested.filter((path, i) => requested.indexOf(path) < i)
+      expect(repeated).toEqual(address.endsWith('/settings') ? ['/dashboard/api/me'] : [])
+      await next.close()
+    }
+  })
+
   it('a page appears as soon as its code has arrived, without a timer', async () => {
     const page = await app.open('/dashboard', { member: await app.member() })
     await page.clock.install()
