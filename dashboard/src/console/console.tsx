@@ -22,7 +22,7 @@ function SignedIn() {
     <Frame
       label="Console"
       pages={pages}
-      search={caller && search}
+      search={search}
       content={
         caller ? (
           path !== '/' ? (

@@ -15,7 +15,7 @@ import { keepStatusHeight } from './status-height.ts'
 
 type FrameProps = Omit<NavigationProps, 'search'> & {
   /** The dialog behind ⌘K. */
-  search?: SearchDialog | undefined
+  search: SearchDialog
   /** The notice of a sandbox; undefined outside it. */
   sandboxNotice?: string | undefined
   /** A message that stays while it applies, below those about the connection and the session. */
@@ -32,7 +32,7 @@ export function Frame({ sandboxNotice, banner, content, search, ...navigation }:
       <a className="skip" href="#main">
         Skip to the content
       </a>
-      <Navigation {...navigation} search={search && <SearchButton load={search} />} />
+      <Navigation {...navigation} search={<SearchButton load={search} />} />
       <div className="content">
         <Banners sandboxNotice={sandboxNotice} banner={banner} />
         <main id="main" tabIndex={-1}>

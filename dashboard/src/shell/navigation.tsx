@@ -8,7 +8,7 @@ export type NavigationProps = {
   label: string
   pages: readonly Page[]
   /** The button of the search. */
-  search?: ReactNode
+  search: ReactNode
   /** The person who is signed in, below the pages. */
   children?: ReactNode
 }

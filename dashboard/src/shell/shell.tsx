@@ -25,7 +25,7 @@ export function Shell() {
       label="Dashboard"
       pages={PAGES}
       sandboxNotice={me && sandboxNotice(me)}
-      search={me && search}
+      search={search}
       banner={me && <ImportBanner account={me.account} />}
       content={
         me ? (

@@ -351,6 +351,20 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
+  it('the navigation stays in its place when the account arrives', async () => {
+    const page = await app.open('/signin')
+    const { cookie } = await app.member()
+    const [name, value] = cookie.split('=') as [string, string]
+    await page.context().addCookies([{ name, value, url: app.address }])
+    const account = await holdRequests(page, '**/dashboard/api/me')
+    await page.goto(`${app.address}/dashboard`)
+    const link = page.getByRole('link', { name: 'Payouts' })
+    const before = await link.boundingBox()
+    account.release()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    expect(await link.boundingBox()).toEqual(before)
+  })
+
   it('a page appears as soon as its code has arrived, without a timer', async () => {
     const page = await app.open('/dashboard', { member: await app.member() })
     await page.clock.install()
