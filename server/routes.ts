@@ -3,6 +3,7 @@ import { dashboardBuild } from './dashboard/build.ts'
 import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { guardSellerRoutes } from './http/authenticate.ts'
 import { authenticateOperator, recheckOperator } from './http/authenticate-operator.ts'
+import { compressForOwnPages } from './http/compress.ts'
 import { builtPages } from './http/dashboard/app.ts'
 import { showErrorsAsPages } from './http/dashboard/error-pages.ts'
 import { guardDashboard, recheckDashboard } from './http/dashboard/guard.ts'
@@ -246,6 +247,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     async (dashboard) => {
       dashboard.addHook('onRequest', forbidCaching)
       dashboard.addHook('onRequest', guardDashboard(ctx))
+      dashboard.addHook('onSend', compressForOwnPages)
       showErrorsAsPages(dashboard, ctx.config)
       dashboard.addHook('onRoute', recheckAfterBody(recheckDashboard(ctx)))
       dashboard.addHook('onRoute', readKnownFields)
@@ -265,6 +267,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       async (operator) => {
         operator.addHook('onRequest', forbidCaching)
         operator.addHook('onRequest', authenticateOperator(ctx))
+        operator.addHook('onSend', compressForOwnPages)
         operator.addHook('onRoute', recheckAfterBody(recheckOperator(ctx)))
         operator.addHook('onRoute', requireRole)
         operator.addHook('onRoute', readKnownFields)
