@@ -50,6 +50,15 @@ const reference: Plugin = {
   },
 }
 
+/** Leaves out the texts of React Aria in languages that the dashboard doesn't have. React Aria filters empty ones. */
+const english: Plugin = {
+  name: 'english',
+  load: {
+    filter: { id: /react-aria.*\/intl\/.*\/(?!en-)[a-z]{2}-[A-Z]{2}\.mjs$/ },
+    handler: () => 'export default null',
+  },
+}
+
 export default defineConfig(({ command }) => {
   // Vite keeps a NODE_ENV of its environment. Any other value selects React's development build.
   if (command === 'build') process.env.NODE_ENV = 'production'
@@ -57,7 +66,7 @@ export default defineConfig(({ command }) => {
     root: import.meta.dirname,
     // Relative in the built page, so that it works under any path prefix of a proxy.
     base: command === 'serve' ? '/dashboard/' : './',
-    plugins: [react(), reference],
+    plugins: [react(), reference, english],
     build: {
       outDir: 'dist',
       rolldownOptions: {
