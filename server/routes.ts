@@ -227,7 +227,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   app.register(async (pages) => {
     serveForms(pages, ctx)
     serve(pages, {
-      '/signin': signInPages(ctx),
+      '/signin': signInPages(ctx, built),
       '/signout': signOutRoute(ctx),
       '/password': passwordPages(ctx),
       '/invitation': invitationPages(ctx),

@@ -10,7 +10,7 @@ import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
 import { acceptsGzip, type PolicyChanges, rootOf, sendPage } from '../page.ts'
 import { plainPage } from '../plain-page.ts'
-import { type Manifest, pageLinks } from './page-links.ts'
+import { type Manifest, pageLinks, startFiles } from './page-links.ts'
 
 /** The one style element of React Aria (touch behaviour), which it adds at run time. */
 const REACT_ARIA_STYLE = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
@@ -38,14 +38,17 @@ const SENTENCES: Record<Exclude<BuildState, 'ready'>, string> = {
 
 type File = { bytes: Buffer; gzipped: () => Promise<Buffer> }
 
+type BuiltPages = Record<'dashboard' | 'console', FastifyPluginCallbackTypebox> & {
+  /** The paths of the files that the dashboard begins with, below `/dashboard`; none until it is built. */
+  startFiles(): Promise<string[]>
+}
+
 /**
  * The pages of the dashboard and of the console. Every path below `/dashboard` that isn't a file or an API call gets the
  * same page, which shows what its address says; so does every path below `/console`. The names of files contain their
  * hashes, so browsers may keep them forever.
  */
-export function builtPages(
-  build: DashboardBuild,
-): Record<'dashboard' | 'console', FastifyPluginCallbackTypebox> {
+export function builtPages(build: DashboardBuild): BuiltPages {
   // All files at once: another build may replace them later, and an open page still needs its own.
   let isRead = false
   const files = lazy(async () => {
@@ -98,7 +101,13 @@ export function builtPages(
     app.get('/console/*', sendConsole)
     done()
   }
-  return { dashboard, console }
+  return {
+    dashboard,
+    console,
+    async startFiles() {
+      return (await stateNow()) === 'ready' ? startFiles((await files()).manifest) : []
+    },
+  }
 }
 
 function sendUnavailable(

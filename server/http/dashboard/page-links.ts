@@ -13,16 +13,20 @@ const ME = '<link rel="preload" as="fetch" crossorigin href="./api/me">\n'
  * @param address the address below that of the dashboard or the console
  */
 export function pageLinks(manifest: Manifest, app: 'index' | 'console', address: string): string {
-  const start = filesOf(manifest, `${app}.html`)
-  const files = new Set<string>()
-  for (const source of sourcesOf(app, address)) filesOf(manifest, source, files)
-  const links = [...files.difference(start)].map((file) =>
+  const start = filesOf(manifest, [`${app}.html`])
+  const files = filesOf(manifest, sourcesOf(app, address)).difference(start)
+  const links = [...files].map((file) =>
     file.endsWith('.css')
       ? `<link rel="stylesheet" crossorigin href="./${file}">\n`
       : `<link rel="modulepreload" crossorigin href="./${file}">\n`,
   )
   return links.join('') + (app === 'index' ? ME : '')
 }
+
+/** The files that the dashboard begins with. */
+export const startFiles = (manifest: Manifest): string[] => [
+  ...filesOf(manifest, ['index.html', ...sourcesOf('index', '')]),
+]
 
 /** Where the code of a page and of its part can be. The first page of the console depends on the person's role. */
 function sourcesOf(app: 'index' | 'console', address: string): string[] {
@@ -32,12 +36,14 @@ function sourcesOf(app: 'index' | 'console', address: string): string[] {
   return [`${code}.tsx`, `${code}/page.tsx`, `${code}/${part}.tsx`]
 }
 
-/** A chunk's file, those that it imports, and their styles. */
-function filesOf(manifest: Manifest, source: string, found = new Set<string>()): Set<string> {
-  const chunk = manifest.get(source)
-  if (!chunk || found.has(chunk.file)) return found
-  found.add(chunk.file)
-  for (const style of chunk.css ?? []) found.add(style)
-  for (const imported of chunk.imports ?? []) filesOf(manifest, imported, found)
+/** The files of chunks and of all that they import, with their styles. */
+function filesOf(manifest: Manifest, sources: string[], found = new Set<string>()): Set<string> {
+  for (const source of sources) {
+    const chunk = manifest.get(source)
+    if (!chunk || found.has(chunk.file)) continue
+    found.add(chunk.file)
+    for (const style of chunk.css ?? []) found.add(style)
+    filesOf(manifest, chunk.imports ?? [], found)
+  }
   return found
 }

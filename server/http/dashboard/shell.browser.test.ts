@@ -351,6 +351,17 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     }
   })
 
+  it('the sign-in page loads the files of the dashboard in advance', async () => {
+    const { text } = await app.anyone.get('/dashboard')
+    const named = [...text.matchAll(/assets\/[^"]+/g)].map(([file]) => `/dashboard/${file}`)
+    expect(named.length).toBeGreaterThan(5)
+    const page = await app.open('/docs')
+    const requested: string[] = []
+    page.on('request', (request) => requested.push(new URL(request.url()).pathname))
+    await page.goto(`${app.address}/signin`)
+    await expect.poll(() => requested).toEqual(expect.arrayContaining(named))
+  })
+
   it('the navigation stays in its place when the account arrives', async () => {
     const page = await app.open('/signin')
     const { cookie } = await app.member()

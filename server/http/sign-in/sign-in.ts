@@ -15,7 +15,7 @@ import { ownPath } from './own-path.ts'
 
 /** `/signin` and the style sheet of all forms. */
 export const signInPages =
-  (ctx: Service): FastifyPluginCallback =>
+  (ctx: Service, dashboard: { startFiles(): Promise<string[]> }): FastifyPluginCallback =>
   (app, _options, done) => {
     const { config } = ctx
     const styles = lazy(() => readFile(new URL('pages.css', import.meta.url), 'utf8'))
@@ -55,7 +55,7 @@ export const signInPages =
       }
     })
 
-    function sendSignIn(
+    async function sendSignIn(
       request: FastifyRequest,
       reply: FastifyReply,
       {
@@ -66,6 +66,8 @@ export const signInPages =
       }: { next?: string; current?: string; email?: string; message?: string },
     ) {
       const root = rootOf(request)
+      // The browser loads them while the person types.
+      const files = await dashboard.startFiles().catch(() => [])
       const main = html`${problem(message)}
 ${current !== undefined && html`<p>You are signed in as <strong>${current}</strong>. Another sign-in ends that session.</p>`}
 <form method="post" action="${root}/signin">
@@ -76,7 +78,8 @@ ${emailField(email)}
 <button>Sign in</button>
 </form>
 <p><a href="${root}/password/forgot">Forgot your password?</a></p>
-${config.sandbox && html`<p class="hint">This is a sandbox. The terminal that started the service shows the demo seller’s password.</p>`}`
+${config.sandbox && html`<p class="hint">This is a sandbox. The terminal that started the service shows the demo seller’s password.</p>`}
+${files.map((file) => html`<link rel="prefetch" crossorigin href="${root}/dashboard/${file}">`)}`
       return sendForm(request, reply, { title: 'Sign in', main })
     }
     done()
