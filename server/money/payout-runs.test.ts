@@ -547,6 +547,33 @@ describe('a payout run', () => {
     expect((await run()).count).toBe(1)
   })
 
+  it('the payouts of a run and those of a slice are found, also after another run has transferred them again', async () => {
+    const seller = await openShop(app)
+    const { sliceKey } = await received(seller, 10)
+    const first = await run()
+    const [failed] = await payoutsOf(seller)
+    await app.operator.post(`/operator/v1/payouts/${failed.id}/failed`, {
+      payload: { reason: 'Closed' },
+    })
+    await enterBankAccount(seller)
+    await received(seller, 20)
+    const second = await run()
+    const [later, again] = await payoutsOf(seller)
+    const find = async (filters: string) => {
+      const { data, meta } = (await app.operator.get(`/operator/v1/payouts?${filters}`)).body
+      expect(meta.total).toBe(data.length)
+      return data
+    }
+    expect(await find(`run_id=${first.id}`)).toEqual([again])
+    expect(await find(`run_id=${second.id}`)).toEqual([later, again])
+    expect(await find(`slice_key=${sliceKey}`)).toEqual([again])
+    expect(await find(`run_id=${second.id}&slice_key=${sliceKey}`)).toEqual([again])
+    for (const other of ['state=failed', 'account_id=999999', 'slice_key=slc_0']) {
+      expect(await find(`run_id=${second.id}&${other}`)).toEqual([])
+    }
+    expect(await find('run_id=999999')).toEqual([])
+  })
+
   it('the file of a run stays the same after the marketplace’s bank account has changed or is no longer configured', async () => {
     const seller = await openShop(app)
     await received(seller)

@@ -132,19 +132,22 @@ export type PayoutFilters = {
   state?: PayoutState | undefined
   /** The payout's own, or that of a former transfer. */
   reference?: string | undefined
+  sliceKey?: string | undefined
+  /** A run that transferred the payout, also if another run has transferred it since. */
+  runId?: number | undefined
 }
 
 /** One page of payouts, newest first, and the total. */
 export function listPayouts(
   ctx: Context,
-  { accountId, state, reference }: PayoutFilters,
+  { accountId, state, reference, sliceKey, runId }: PayoutFilters,
   page: Page,
 ): Promise<{ rows: Payout[]; total: number }> {
   const account = accountId ?? ALL_SELLERS
   const isOwn = (db: Db) => (accountId === undefined ? db`true` : db`p.account_id = ${accountId}`)
   const isDue = state === 'due' || state === 'held'
   const read = (db: Db, ids: number[]) => readPayouts({ ...ctx, db }, ids)
-  if (reference !== undefined) {
+  if (reference !== undefined || sliceKey !== undefined || runId !== undefined) {
     return readNewestPage(
       ctx,
       page,
@@ -154,10 +157,26 @@ export function listPayouts(
         ${heldBecause(db, ctx)}
         where
           ${isOwn(db)}
-          and p.id = coalesce(
-            (select id from payouts where reference = ${reference}),
-            (select payout_id from payout_transfers where reference = ${reference})
-          )
+          ${
+            reference === undefined
+              ? db``
+              : db`
+                  and p.id = coalesce(
+                    (select id from payouts where reference = ${reference}),
+                    (select payout_id from payout_transfers where reference = ${reference})
+                  )
+                `
+          }
+          ${
+            sliceKey === undefined
+              ? db``
+              : db`and p.slice_id = (select id from slices where slice_key = ${sliceKey})`
+          }
+          ${
+            runId === undefined
+              ? db``
+              : db`and p.id in (select payout_id from payout_transfers where run_id = ${runId})`
+          }
           ${state === undefined ? db`` : db`and p.state = ${isDue ? 'due' : state}`}
           ${state === 'due' ? db`and held.reason is null` : db``}
           ${state === 'held' ? db`and held.reason is not null` : db``}

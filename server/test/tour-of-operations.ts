@@ -201,6 +201,8 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   const { id: run } = await ok(operator.post('/operator/v1/payout-runs'))
   await ok(operator.post('/operator/v1/payout-runs', { headers: once }))
   await ok(operator.get('/operator/v1/payout-runs?per_page=1'))
+  await ok(operator.get(`${payouts}?run_id=${run}&per_page=1`))
+  await ok(operator.get(`${payouts}?slice_key=${due.slice_key}&per_page=1`))
   await ok(operator.get(`/operator/v1/payout-runs/${run}/file`))
   await ok(operator.post(`${payouts}/${due.id}/paid`))
   await ok(operator.post(`${payouts}/${due.id}/failed`, { payload: { reason: 'Closed' } }))

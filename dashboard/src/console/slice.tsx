@@ -1,10 +1,11 @@
 import { useState } from 'react'
+import { ButtonLink } from '../ui/button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
-import { type LedgerEntry, type Mail, type Order, type Slice, useRecord } from './api.ts'
+import { type LedgerEntry, type Mail, type Order, type Slice, useMay, useRecord } from './api.ts'
 import { DeliveryTable } from './delivery-table.tsx'
 import { DISPUTE_COLUMNS } from './disputes.tsx'
 import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
@@ -32,6 +33,7 @@ function titleOf(rows: Order[] | undefined): string {
 
 function SliceSections({ slice }: { slice: Slice }) {
   const [open, setOpen] = useState<{ action: OrderAction; order: Order }>()
+  const mayListPayouts = useMay()('listPayouts')
   const address = slice.address as Address | null
   const { buyer, disputes, shipping, shipment, mails, ledger, deliveries } = slice
   return (
@@ -88,7 +90,16 @@ function SliceSections({ slice }: { slice: Slice }) {
           />
         </Section>
       )}
-      <Section title="Ledger">
+      <Section
+        title="Ledger"
+        actions={
+          mayListPayouts && (
+            <ButtonLink size="small" href={`/payouts?slice_key=${slice.slice_key}`}>
+              Payouts
+            </ButtonLink>
+          )
+        }
+      >
         {ledger.length === 0 ? (
           <p className="help">No entries.</p>
         ) : (

@@ -41,7 +41,7 @@ export const payoutRoutes =
           operationId: 'listPayouts',
           summary: 'List payouts',
           description:
-            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled; if a later cancellation returns commission that a refund had cost the seller, another one pays that. `held` payouts are due, but no run takes them; `reason` says why.',
+            'Returns payouts, newest first. A slice has one payout, created when all of its rows are received or cancelled; if a later cancellation returns commission that a refund had cost the seller, another one pays that. `held` payouts are due, but no run takes them; `reason` says why. `run_id` finds the payouts in the file of a run: one that failed can have been transferred by another run since, and `state` is the present one.',
           tags: ['Money'],
           querystring: Type.Object({
             account_id: Type.Optional(Id()),
@@ -51,6 +51,8 @@ export const payoutRoutes =
                 description: 'The payout’s reference, or that of one of its former transfers',
               }),
             ),
+            slice_key: Type.Optional(SearchText()),
+            run_id: Type.Optional(Id()),
             ...pageParameters,
           }),
           response: { 200: Paginated(OperatorPayoutSchema, 'A page of payouts') },
@@ -64,6 +66,8 @@ export const payoutRoutes =
           accountId: integerIn(query.account_id),
           state: request.query.state,
           reference: request.query.reference,
+          sliceKey: query.slice_key,
+          runId: integerIn(query.run_id),
         }
         return paginated(
           `${ctx.config.publicUrl}/operator/v1/payouts`,

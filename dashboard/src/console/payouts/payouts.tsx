@@ -10,7 +10,7 @@ import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime, Money } from '../../ui/values.tsx'
 import { type Payout, send, useList, useMay } from '../api.ts'
-import { AccountFilter } from '../filters.tsx'
+import { AccountFilter, NumberFilter } from '../filters.tsx'
 import { ReasonDialog } from '../reason-dialog.tsx'
 import { RecordList } from '../record-list.tsx'
 import { SELLER, SellerName } from '../seller-link.tsx'
@@ -56,6 +56,8 @@ export function Payouts() {
     state: '',
     account_id: '',
     reference: '',
+    slice_key: '',
+    run_id: '',
     page: '',
   })
   const [asked, setAsked] = useState<Asked>()
@@ -68,6 +70,8 @@ export function Payouts() {
         <Select label="State" options={filterOptions(STATES)} {...propsOf('state')} />
         <AccountFilter {...propsOf('account_id')} />
         <SearchFilter label="Reference" {...propsOf('reference')} />
+        <SearchFilter label="Slice key" {...propsOf('slice_key')} />
+        <NumberFilter label="Run’s number" {...propsOf('run_id')} />
       </Filters>
       <RecordList
         query={query}

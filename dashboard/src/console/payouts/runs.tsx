@@ -1,11 +1,12 @@
 import { useState } from 'react'
+import { Link } from 'wouter'
 import type { Data } from '../../api.ts'
 import { getFile } from '../../client.ts'
 import { saveFile } from '../../save-file.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { useFilters } from '../../ui/filters.tsx'
-import { formatMoney, plural } from '../../ui/format.ts'
+import { formatMoney, formatNumber, plural } from '../../ui/format.ts'
 import type { Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useAction } from '../../ui/use-action.ts'
@@ -62,9 +63,14 @@ const RunDialog = ({ onClose }: { onClose: () => void }) => (
 )
 
 const COLUMNS: Column<PastRun>[] = [
-  { key: 'run', header: 'Run', isRowHeader: true, cell: ({ id }) => `Run ${id}` },
+  {
+    key: 'run',
+    header: 'Run',
+    isRowHeader: true,
+    cell: ({ id }) => <Link href={`/payouts?run_id=${id}`}>Run {id}</Link>,
+  },
   { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
-  { key: 'count', header: 'Payouts', align: 'end', cell: ({ count }) => count },
+  { key: 'count', header: 'Payouts', align: 'end', cell: ({ count }) => formatNumber(count) },
   { key: 'total', header: 'Total', align: 'end', cell: ({ total }) => <Money amount={total} /> },
 ]
 
