@@ -7,6 +7,7 @@ import { Loaded } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { type PayoutRecord, readPayout } from './api.ts'
+import { titleWithoutOrder } from './line-title.ts'
 import { PAYOUT_STATES } from './list.tsx'
 
 type Line = PayoutRecord['lines'][number]
@@ -16,16 +17,11 @@ const COLUMNS: Column<Line>[] = [
     key: 'order',
     header: 'Order',
     isRowHeader: true,
-    cell: ({ order_id: order, shipping, refunds }) =>
-      order !== null ? (
-        <Link href={`/orders/${order}`}>{order}</Link>
-      ) : shipping > 0 ? (
-        'Shipping'
-      ) : refunds < 0 ? (
-        'Deducted from another payout'
+    cell: (line) =>
+      line.order_id === null ? (
+        titleWithoutOrder(line)
       ) : (
-        // The debt after refunds of another order, or the part of this order that another payout has paid.
-        'Deduction for another payout'
+        <Link href={`/orders/${line.order_id}`}>{line.order_id}</Link>
       ),
   },
   ...(['gross', 'commission', 'refunds', 'shipping'] as const).map(

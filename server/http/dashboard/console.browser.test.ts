@@ -330,6 +330,36 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await closing.waitFor()
   })
 
+  it('the amount of a payout opens its lines, and a deduction leads to the order that the seller owed for', async () => {
+    const shop = await openShop(app, PARCEL)
+    const receive = async (price: number) => {
+      const [card] = (await list(shop, cardItem({ price }))) as [number]
+      const { orderIds, sliceKey } = await buy(app, [[card, 1]], {})
+      await ship(shop, orderIds[0]!, { tracking_code: 'CODE' })
+      await act(app, orderIds[0]!, 'receive')
+      return { order: orderIds[0]!, sliceKey }
+    }
+    const owed = await receive(10)
+    await app.operator.post('/operator/v1/payout-runs')
+    const refund = { amount: 2.25, reason: 'Bent' }
+    await app.operator.post(`/operator/v1/orders/${owed.order}/refund`, { payload: refund })
+    const paid = await receive(20)
+    await app.operator.post('/operator/v1/payout-runs')
+
+    const page = await app.open(`/console/payouts?slice_key=${paid.sliceKey}`)
+    await signIn(page, 'finance')
+    await page.locator('summary').click()
+    await page.getByText(`Order row ${paid.order}`).waitFor()
+    await page.getByText('sales €20.00').waitFor()
+    await page.getByText('commission -€1.00').waitFor()
+    await page.getByText('Deduction for another payout').waitFor()
+    await page.getByText('refunds -€2.25').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Orders that the seller owed for' }).click()
+    await page.getByRole('link', { name: 'recovery' }).first().click()
+    await page.waitForURL(`**/orders/${owed.sliceKey}`)
+  })
+
   it('the removal of a member warns that the shop’s keys still work, and that its e-mail still goes to their address', async () => {
     const { accountId, email } = await app.member()
     const other = await app.member(accountId)

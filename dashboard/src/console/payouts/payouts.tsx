@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
+import { titleWithoutOrder } from '../../payouts/line-title.ts'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { Select } from '../../ui/fields.tsx'
 import { Filters, SearchFilter, useFilters } from '../../ui/filters.tsx'
@@ -187,9 +188,44 @@ const COLUMNS: Column<Payout>[] = [
     key: 'amount',
     header: 'Amount',
     align: 'end',
-    cell: ({ amount }) => <Money amount={amount} />,
+    cell: (payout) => <Amount payout={payout} />,
   },
 ]
+
+/** The amount of a payout, which opens the lines that it consists of. */
+const Amount = ({ payout: { account_id, amount, lines } }: { payout: Payout }) => (
+  <details className="change">
+    <summary>
+      <Money amount={amount} />
+    </summary>
+    <dl>
+      {lines.map((line, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: A line has no number of its own.
+        <div key={index}>
+          <dt>{line.order_id === null ? titleWithoutOrder(line) : `Order row ${line.order_id}`}</dt>
+          {partsOf(line).map(({ name, amount }) => (
+            <dd key={name}>
+              {name} <Money amount={amount} />
+            </dd>
+          ))}
+        </div>
+      ))}
+    </dl>
+    {lines.some(({ order_id, refunds }) => order_id === null && refunds !== 0) && (
+      <Link href={`/payouts/ledger?account_id=${account_id}&kind=recovery`}>
+        Orders that the seller owed for
+      </Link>
+    )}
+  </details>
+)
+
+const partsOf = ({ gross, commission, refunds, shipping }: Payout['lines'][number]) =>
+  [
+    { name: 'sales', amount: gross },
+    { name: 'commission', amount: -commission },
+    { name: 'refunds', amount: -refunds },
+    { name: 'shipping', amount: shipping },
+  ].filter(({ amount }) => amount !== 0)
 
 const actions = (allowed: Action[], onAsk: (asked: Asked) => void): Column<Payout> => ({
   ...ACTIONS_COLUMN,
