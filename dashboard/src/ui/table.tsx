@@ -193,6 +193,11 @@ export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; n
       </p>
       {last > 1 && (
         <div className="page-actions">
+          {last > 2 && (
+            <PageLink href={to(1)} isPossible={page > 1}>
+              First
+            </PageLink>
+          )}
           <PageLink href={to(page - 1)} isPossible={page > 1}>
             <Icon name="left" />
             Previous
@@ -201,6 +206,11 @@ export function Pagination({ meta, noun }: { meta: Paginated<unknown>['meta']; n
             Next
             <Icon name="right" />
           </PageLink>
+          {last > 2 && (
+            <PageLink href={to(last)} isPossible={page < last}>
+              Last
+            </PageLink>
+          )}
         </div>
       )}
     </nav>

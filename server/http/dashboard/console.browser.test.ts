@@ -935,19 +935,26 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectRows(`account_id=${shop.accountId + 1}`, false)
   })
 
-  it('Next and Previous lead through the orders of a seller, whose list ends with its last page', async () => {
+  it('the links below a list lead to its first, previous, next and last page', async () => {
     const shop = await openShop(app, PARCEL)
-    await insertSlice(app.ctx.db, shop.accountId, { rows: 35 })
+    await insertSlice(app.ctx.db, shop.accountId, { rows: 95 })
     const page = await app.open(`/console/orders?account_id=${shop.accountId}`)
     await signIn(page, 'support')
-    await page.getByText('1–30 of 35 order rows').waitFor()
-    await page.getByRole('link', { name: 'Next' }).click()
-    await page.getByText('31–35 of 35 order rows').waitFor()
+    await page.getByText('1–30 of 95 order rows').waitFor()
+    for (const [link, rows] of [
+      ['Next', '31–60'],
+      ['Previous', '1–30'],
+      ['Last', '91–95'],
+      ['Previous', '61–90'],
+      ['First', '1–30'],
+    ] as const) {
+      await page.getByRole('link', { name: link }).click()
+      await page.getByText(`${rows} of 95 order rows`).waitFor()
+    }
     expect(new URL(page.url()).pathname).toBe('/console/orders')
-    await page.getByRole('link', { name: 'Previous' }).click()
-    await page.getByText('1–30 of 35 order rows').waitFor()
+    await expectAccessible(page)
     await page.goto(`${app.address}/console/orders?account_id=${shop.accountId}&page=9`)
-    await page.getByText('31–35 of 35 order rows').waitFor()
+    await page.getByText('91–95 of 95 order rows').waitFor()
   })
 
   it('a role sees only its pages and actions', async () => {
