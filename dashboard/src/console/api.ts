@@ -92,7 +92,7 @@ export const useCurrentRecord = <T>(path: string) =>
     gcTime: 0,
   })
 
-export type OrderFilters = Record<'q' | 'account_id' | 'status' | 'page', string>
+export type OrderFilters = Record<'q' | 'account_id' | 'status' | 'from' | 'to' | 'page', string>
 
 /**
  * Order rows by the buyer's e-mail address, the number of a row, or the slice key, whichever `q` looks like, and by the
@@ -116,10 +116,12 @@ async function findOrders({ q, ...query }: OrderFilters, signal: AbortSignal) {
 
 const matches = (
   order: Order,
-  { account_id, status }: Pick<OrderFilters, 'account_id' | 'status'>,
+  { account_id, status, from, to }: Omit<OrderFilters, 'q' | 'page'>,
 ): boolean =>
   (account_id === '' || Number(account_id) === order.account_id) &&
-  (status === '' || status === order.status)
+  (status === '' || status === order.status) &&
+  (from === '' || new Date(from) <= new Date(order.created_at!)) &&
+  (to === '' || new Date(order.created_at!) <= new Date(to))
 
 const orNothing = <T>(read: Promise<Data<T>>): Promise<Data<T> | undefined> =>
   read.catch((error) => {

@@ -1,13 +1,14 @@
 import { Link, Route, Switch } from 'wouter'
 import { ORDER_STATUSES } from '../../../server/enums.ts'
 import { Select } from '../ui/fields.tsx'
-import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
+import { Filters, PeriodFilter, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type Order, useMay, useOrders } from './api.ts'
+import { timesOf } from './days.ts'
 import { Disputes } from './disputes.tsx'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
@@ -93,13 +94,16 @@ function OrderList() {
     q: '',
     account_id: '',
     status: '',
+    from: '',
+    to: '',
     page: '',
   })
-  const query = useOrders({ ...filters, q: filters.q.trim() })
+  const query = useOrders({ ...filters, q: filters.q.trim(), ...timesOf(filters) })
   return (
     <>
       <Filters isFiltered={isFiltered} onClear={clearFilters}>
         <Select label="Status" options={filterOptions(ORDER_STATUSES)} {...propsOf('status')} />
+        <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
         <AccountFilter {...propsOf('account_id')} />
         <SearchFilter label="Buyer’s e-mail, order or slice key" {...propsOf('q')} />
       </Filters>

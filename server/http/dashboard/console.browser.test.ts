@@ -917,7 +917,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
   })
 
-  it('the order search applies the seller and the status to the number of an order as well', async () => {
+  it('the order search applies the seller, the status and the days to the number of an order as well', async () => {
     const shop = await openShop(app, PARCEL)
     const { orderIds } = await insertSlice(app.ctx.db, shop.accountId)
     const [order] = orderIds as [number]
@@ -933,6 +933,47 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectRows('status=pending', true)
     await expectRows(`account_id=${shop.accountId}`, true)
     await expectRows(`account_id=${shop.accountId + 1}`, false)
+    await expectRows('from=2000-01-01&to=2099-12-31', true)
+    await expectRows('to=2000-01-01', false)
+    await expectRows('from=2099-12-31', false)
+  })
+
+  it('the console finds the orders that were sold until a day and still have to be shipped', async () => {
+    const shop = await openShop(app, PARCEL)
+    await insertSlice(app.ctx.db, shop.accountId)
+    await app.ctx.db`
+      update orders set created_at = '2026-02-28T23:30:00Z' where account_id = ${shop.accountId}
+    `
+    const page = await app.open(`/console/orders?account_id=${shop.accountId}&to=2026-03-01`)
+    await signIn(page, 'support')
+    await page.getByLabel('Status').selectOption('pending')
+    // The next day in Berlin.
+    await page.getByRole('cell', { name: '1 Mar 2026, 00:30' }).waitFor()
+    await page.getByLabel('To', { exact: true }).fill('2026-02-28')
+    await page.getByText('No order rows match these filters').waitFor()
+  })
+
+  it('an endpoint leads to its deliveries, which have a filter by day, unlike those of all sellers', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const endpoint = { url: 'https://hooks.example/days', events: ['order.created'] }
+    const { data: added } = (await shop.post('/v1/webhooks', { payload: endpoint })).body
+    await buy(app, [[card, 1]], {})
+    const page = await app.open(`/console/sellers/${shop.accountId}`)
+    await signIn(page, 'support')
+    await page
+      .getByRole('row', { name: /hooks.example/ })
+      .getByRole('link', { name: 'Deliveries' })
+      .click()
+    await page.waitForURL(`**/deliveries?endpoint_id=${added.id}`)
+    const delivery = page.getByRole('row', { name: /order.created/ }).first()
+    await delivery.waitFor()
+    const from = page.getByLabel('From', { exact: true })
+    await from.fill('2099-12-31')
+    await page.getByText('No delivery matches these filters').waitFor()
+    await page.getByLabel('Endpoint’s number').fill('')
+    await from.waitFor({ state: 'detached' })
+    await delivery.waitFor()
   })
 
   it('the links below a list lead to its first, previous, next and last page', async () => {

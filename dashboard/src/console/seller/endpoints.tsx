@@ -1,3 +1,4 @@
+import { Link } from 'wouter'
 import { Button } from '../../ui/button.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
@@ -43,6 +44,9 @@ const COLUMNS: Column<Endpoint>[] = [
         {url}
         <p className="help">
           {id} · {events.join(', ')}
+        </p>
+        <p className="help">
+          <Link href={`/deliveries?endpoint_id=${id}`}>Deliveries</Link>
         </p>
       </div>
     ),
