@@ -9,6 +9,7 @@ import { ACTIONS_COLUMN, type Column } from '../ui/table.tsx'
 import { notify } from '../ui/toast.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { type Listing, send, useList, useMay } from './api.ts'
+import { AuditLink } from './audit-link.tsx'
 import { AccountFilter } from './filters.tsx'
 import { ReasonDialog } from './reason-dialog.tsx'
 import { RecordList } from './record-list.tsx'
@@ -81,8 +82,13 @@ const COLUMNS: Column<Listing>[] = [
   {
     key: 'status',
     header: 'Status',
-    cell: ({ status, removed_because }) => (
-      <ReasonedStatus status={status} reason={removed_because} />
+    cell: ({ id, status, removed_because }) => (
+      <>
+        <ReasonedStatus status={status} reason={removed_because} />
+        <p className="help">
+          <AuditLink record={`listing:${id}`} />
+        </p>
+      </>
     ),
   },
   { key: 'changed', header: 'Changed', cell: ({ updated_at }) => <DateTime at={updated_at} /> },

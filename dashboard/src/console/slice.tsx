@@ -6,6 +6,7 @@ import { Loaded } from '../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
 import { type LedgerEntry, type Mail, type Order, type Slice, useMay, useRecord } from './api.ts'
+import { AuditLink } from './audit-link.tsx'
 import { DeliveryTable } from './delivery-table.tsx'
 import { DISPUTE_COLUMNS } from './disputes.tsx'
 import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
@@ -151,10 +152,13 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
   {
     key: 'status',
     header: 'Status',
-    cell: ({ status, cancelled_by: by, cancel_reason: reason }) => (
+    cell: ({ id, status, cancelled_by: by, cancel_reason: reason }) => (
       <div>
         <StatusBadge status={status} />
         {by && <p className="help">{[`by ${by}`, reason].filter(Boolean).join(', ')}</p>}
+        <p className="help">
+          <AuditLink record={`order:${id}`} />
+        </p>
       </div>
     ),
   },

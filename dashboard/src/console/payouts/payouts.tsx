@@ -11,6 +11,7 @@ import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime, Money } from '../../ui/values.tsx'
 import { type Payout, send, useList, useMay } from '../api.ts'
+import { AuditLink } from '../audit-link.tsx'
 import { AccountFilter, NumberFilter } from '../filters.tsx'
 import { ReasonDialog } from '../reason-dialog.tsx'
 import { RecordList } from '../record-list.tsx'
@@ -155,7 +156,9 @@ const COLUMNS: Column<Payout>[] = [
     cell: ({ id, slice_key, reference }) => (
       <>
         <Link href={`/orders/${slice_key}`}>{reference}</Link>
-        <p className="help">{id}</p>
+        <p className="help">
+          {id} · <AuditLink record={`payout:${id}`} />
+        </p>
       </>
     ),
   },

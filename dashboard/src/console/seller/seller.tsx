@@ -14,11 +14,34 @@ import { Members } from './members.tsx'
 
 /** Lists that have a filter by seller, with the operations that they begin with. */
 const LISTS: { path: string; title: string; icon: IconName; operation: string }[] = [
-  { path: '/orders', title: 'Orders', icon: 'orders', operation: 'listAllOrders' },
-  { path: '/listings', title: 'Listings', icon: 'listings', operation: 'listAllListings' },
-  { path: '/payouts', title: 'Payouts', icon: 'payouts', operation: 'listPayouts' },
-  { path: '/reviews', title: 'Reviews', icon: 'star', operation: 'listReviews' },
-  { path: '/deliveries', title: 'Deliveries', icon: 'webhooks', operation: 'listDeliveries' },
+  { path: '/orders?account_id=', title: 'Orders', icon: 'orders', operation: 'listAllOrders' },
+  {
+    path: '/orders/disputes?account_id=',
+    title: 'Disputes',
+    icon: 'warning',
+    operation: 'listDisputes',
+  },
+  {
+    path: '/listings?account_id=',
+    title: 'Listings',
+    icon: 'listings',
+    operation: 'listAllListings',
+  },
+  { path: '/payouts?account_id=', title: 'Payouts', icon: 'payouts', operation: 'listPayouts' },
+  {
+    path: '/payouts/ledger?account_id=',
+    title: 'Ledger',
+    icon: 'payouts',
+    operation: 'listLedger',
+  },
+  { path: '/reviews?account_id=', title: 'Reviews', icon: 'star', operation: 'listReviews' },
+  {
+    path: '/deliveries?account_id=',
+    title: 'Deliveries',
+    icon: 'webhooks',
+    operation: 'listDeliveries',
+  },
+  { path: '/audit?record=account:', title: 'Changes', icon: 'log', operation: 'listAudit' },
 ]
 
 /** An account with its members, keys and endpoints, and links to the rest of it. */
@@ -38,15 +61,16 @@ export function SellerPage({ id }: { id: string }) {
           <>
             <nav className="page-actions" aria-label="Lists of this seller">
               {LISTS.filter(({ operation }) => may(operation)).map(({ path, title, icon }) => (
-                <ButtonLink key={path} href={`${path}?account_id=${account.id}`} icon={icon}>
+                <ButtonLink key={path} href={`${path}${account.id}`} icon={icon}>
                   {title}
                 </ButtonLink>
               ))}
             </nav>
             <AccountSection account={account} />
+            {/* At most 16, in front of the hundreds of members and keys that a shop can have. */}
+            {may('listEndpoints') && <Endpoints accountId={account.id} />}
             {may('listMembers') && <Members account={account} />}
             {may('listKeys') && <Keys accountId={account.id} />}
-            {may('listEndpoints') && <Endpoints accountId={account.id} />}
           </>
         )}
       </Loaded>
