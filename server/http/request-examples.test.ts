@@ -91,6 +91,7 @@ it('every POST, PUT and PATCH has an example that succeeds unchanged on a new sa
   await send('resolveDispute')
   await send('runPayouts')
   await send('markPayoutPaid')
+  await send('markRunPaid')
   await send('markPayoutFailed')
   await send('rejectPayoutSetup')
   await send('verifyPayoutSetup')

@@ -574,6 +574,39 @@ describe('a payout run', () => {
     expect(await find('run_id=999999')).toEqual([])
   })
 
+  it('a run that the bank has executed pays its payouts, except one that has failed, also if another run has transferred that since', async () => {
+    const seller = await openShop(app)
+    for (const price of [10, 20, 30]) await received(seller, price)
+    const first = await run()
+    const states = async () =>
+      (await payoutsOf(seller)).map(({ state }: { state: string }) => state).toReversed()
+    const [returned, again] = (await payoutsOf(seller)) as { id: number }[]
+    const fail = ({ id }: { id: number }) =>
+      app.operator.post(`/operator/v1/payouts/${id}/failed`, { payload: { reason: 'Closed' } })
+    const executed = async ({ id }: { id: number }) =>
+      (await app.operator.post(`/operator/v1/payout-runs/${id}/paid`)).body.data
+    await fail(again!)
+    await enterBankAccount(seller)
+    const second = await run()
+    await fail(returned!)
+    expect(await states()).toEqual(['sent', 'sent', 'due'])
+    expect(await executed(first)).toEqual({ payouts: 1 })
+    expect(await states()).toEqual(['paid', 'sent', 'due'])
+    expect(await executed(first)).toEqual({ payouts: 0 })
+    expect(await executed(second)).toEqual({ payouts: 1 })
+    const [, paid] = await payoutsOf(seller)
+    expect(paid).toMatchObject({ id: again!.id, state: 'paid', paid_at: expect.any(String) })
+    const record = `payout_run:${first.id}`
+    const audit = (await app.operator.get(`/operator/v1/audit?record=${record}`)).body.data
+    expect(audit.map(({ action }: { action: string }) => action)).toEqual([
+      'markRunPaid',
+      'markRunPaid',
+      'runPayouts',
+    ])
+    expect((await app.operator.post('/operator/v1/payout-runs/999999/paid')).status).toBe(404)
+    expect((await run()).count).toBe(1)
+  })
+
   it('the file of a run stays the same after the marketplace’s bank account has changed or is no longer configured', async () => {
     const seller = await openShop(app)
     await received(seller)

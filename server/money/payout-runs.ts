@@ -355,6 +355,35 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<Deduction[]> 
 }
 
 /**
+ * Records that the bank has executed a run: each of its payouts that is still sent with its transfer is paid. One that
+ * has failed stays so, and one that another run has transferred since waits for the result of that transfer.
+ *
+ * @returns the number of payouts that are paid now
+ * @throws not_found
+ */
+export const markRunPaid = (ctx: Context, runId: number): Promise<number> =>
+  inTransaction(ctx, async ({ db, now }) => {
+    const [run] = await db`select from payout_runs where id = ${runId}`
+    if (!run) throw notFound('There is no such payout run.')
+    const paid = await db`
+      with sent as (
+        select p.id
+        from payout_transfers t
+        join payouts p on p.id = t.payout_id and p.reference = t.reference
+        where t.run_id = ${runId} and p.state = 'sent'
+        order by p.id
+        for no key update of p
+      )
+      update payouts
+      set state = 'paid', paid_at = ${now()}, reason = null
+      from sent
+      where payouts.id = sent.id
+      returning payouts.id
+    `
+    return paid.length
+  })
+
+/**
  * The file that instructs the bank: a SEPA credit transfer, pain.001.001.09. It stays the same for a run, whatever
  * happens to its payouts and whatever the settings are by then.
  *

@@ -205,6 +205,7 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(operator.get(`${payouts}?slice_key=${due.slice_key}&per_page=1`))
   await ok(operator.get(`/operator/v1/payout-runs/${run}/file`))
   await ok(operator.post(`${payouts}/${due.id}/paid`))
+  await ok(operator.post(`/operator/v1/payout-runs/${run}/paid`))
   await ok(operator.post(`${payouts}/${due.id}/failed`, { payload: { reason: 'Closed' } }))
   await app.ctx.db`
     update payouts set state = 'due', reason = 'Check this' where id = ${due.id}

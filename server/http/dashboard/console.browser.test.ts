@@ -373,6 +373,33 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.waitForURL(`**/orders/${owed.sliceKey}`)
   })
 
+  it('a run that the bank has executed is marked as paid in the console, and its returned payout stays failed', async () => {
+    const shop = await openShop(app, PARCEL)
+    const cards = (await list(shop, cardItem(), cardItem())) as [number, number]
+    for (const card of cards) {
+      const order = (await buy(app, [[card, 1]], {})).orderIds[0]!
+      await ship(shop, order, { tracking_code: 'CODE' })
+      await act(app, order, 'receive')
+    }
+    const run = (await app.operator.post('/operator/v1/payout-runs')).body.data.id
+    const payouts = `/operator/v1/payouts?account_id=${shop.accountId}`
+    const [{ id: returned }] = (await app.operator.get(payouts)).body.data
+    await app.operator.post(`/operator/v1/payouts/${returned}/failed`, {
+      payload: { reason: 'The account is closed.' },
+    })
+
+    const page = await app.open('/console/payouts/runs')
+    await signIn(page, 'finance')
+    await page.getByRole('button', { name: `Actions for run ${run}`, exact: true }).click()
+    await page.getByRole('menuitem', { name: 'Mark as paid' }).click()
+    await expectAccessible(page)
+    await page.getByRole('dialog').getByRole('button', { name: 'Mark as paid' }).click()
+    await page.getByText(`1 payout of run ${run} marked as paid.`).waitFor()
+    await page.getByRole('link', { name: `Run ${run}`, exact: true }).click()
+    await page.getByRole('cell', { name: 'paid', exact: true }).waitFor()
+    await page.getByRole('cell', { name: 'failed The account is closed.' }).waitFor()
+  })
+
   it('the removal of a member warns that the shop’s keys still work, and that its e-mail still goes to their address', async () => {
     const { accountId, email } = await app.member()
     const other = await app.member(accountId)

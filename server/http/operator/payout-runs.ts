@@ -1,7 +1,13 @@
 import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
-import { listRuns, type PayoutRun, payoutFile, runPayouts } from '../../money/payout-runs.ts'
+import {
+  listRuns,
+  markRunPaid,
+  type PayoutRun,
+  payoutFile,
+  runPayouts,
+} from '../../money/payout-runs.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { sendOnce } from '../idempotency.ts'
@@ -127,6 +133,30 @@ export const payoutRunRoutes =
           .header('content-type', 'application/xml; charset=utf-8')
           .header('content-disposition', `attachment; filename="payouts-${params.id}.xml"`)
           .send(await payoutFile(ctx, params.id)),
+    )
+
+    app.post(
+      '/payout-runs/:id/paid',
+      {
+        schema: {
+          operationId: 'markRunPaid',
+          summary: 'Record that the bank has executed a payout run',
+          description:
+            'Marks each payout of the run as paid that is still sent with its transfer. Report the transfers that the bank has returned as failed, before or afterwards: a failed payout stays failed, and one that another run has transferred since stays sent. A repeated request changes nothing more.',
+          tags: ['Money'],
+          params: Type.Object({ id: PathId('The payout run') }),
+          response: {
+            200: Data(
+              Type.Object({
+                payouts: Type.Integer({ description: 'Number of payouts that it marked' }),
+              }),
+              'The number of payouts',
+            ),
+          },
+          'x-example': { data: { payouts: 40 } },
+        },
+      },
+      async ({ params }) => ({ data: { payouts: await markRunPaid(ctx, params.id) } }),
     )
     done()
   }

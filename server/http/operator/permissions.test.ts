@@ -75,6 +75,7 @@ it('each role may call exactly the operations whose description names it', async
   expect(writes('finance').toSorted()).toEqual([
     'markPayoutFailed',
     'markPayoutPaid',
+    'markRunPaid',
     'rejectPayoutSetup',
     'releasePayout',
     'runPayouts',

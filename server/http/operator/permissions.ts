@@ -59,6 +59,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   runPayouts: ['finance'],
   listPayoutRuns: READERS,
   getPayoutFile: ['finance'],
+  markRunPaid: ['finance'],
   releasePayout: ['finance'],
   markPayoutPaid: ['finance'],
   markPayoutFailed: ['finance'],

@@ -7,17 +7,20 @@ import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { useFilters } from '../../ui/filters.tsx'
 import { formatMoney, formatNumber, plural } from '../../ui/format.ts'
-import type { Column } from '../../ui/table.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { useAction } from '../../ui/use-action.ts'
 import { DateTime, Money } from '../../ui/values.tsx'
 import { type PastRun, send, useList, useMay } from '../api.ts'
+import { AuditLink } from '../audit-link.tsx'
 import { RecordList } from '../record-list.tsx'
 
 /** The runs that took payouts, with their files for the bank. */
 export function PayoutRuns() {
   const { filters } = useFilters({ page: '' })
   const [isAsked, setIsAsked] = useState(false)
+  const [executed, setExecuted] = useState<PastRun>()
   const may = useMay()
   const query = useList<PastRun>('payout-runs', filters)
   return (
@@ -33,11 +36,12 @@ export function PayoutRuns() {
         query={query}
         noun="payout runs"
         label="Payout runs"
-        columns={may('getPayoutFile') ? [...COLUMNS, FILE] : COLUMNS}
+        columns={may('markRunPaid') ? [...COLUMNS, actions(setExecuted)] : COLUMNS}
         keyOf={({ id }) => id}
         isFiltered={false}
       />
       {isAsked && <RunDialog onClose={() => setIsAsked(false)} />}
+      {executed && <ExecutedDialog run={executed} onClose={() => setExecuted(undefined)} />}
     </>
   )
 }
@@ -62,25 +66,56 @@ const RunDialog = ({ onClose }: { onClose: () => void }) => (
   </ConfirmDialog>
 )
 
+const ExecutedDialog = ({ run: { id, total }, onClose }: { run: PastRun; onClose: () => void }) => (
+  <ConfirmDialog
+    title={`Mark run ${id} as paid`}
+    confirm="Mark as paid"
+    isDangerous={false}
+    onConfirm={async () => {
+      const { data } = await send<Data<{ payouts: number }>>(`payout-runs/${id}/paid`)
+      notify(`${plural(data.payouts, 'payout')} of run ${id} marked as paid.`)
+    }}
+    onClose={onClose}
+  >
+    <p>
+      The bank has executed the file of {formatMoney(total)}. Every payout of the run that is still
+      sent is marked as paid. Mark those that the bank has returned as failed, before or afterwards.
+    </p>
+  </ConfirmDialog>
+)
+
 const COLUMNS: Column<PastRun>[] = [
   {
     key: 'run',
     header: 'Run',
     isRowHeader: true,
-    cell: ({ id }) => <Link href={`/payouts?run_id=${id}`}>Run {id}</Link>,
+    cell: ({ id }) => (
+      <>
+        <Link href={`/payouts?run_id=${id}`}>Run {id}</Link>
+        <p className="help">
+          <AuditLink record={`payout_run:${id}`} />
+        </p>
+      </>
+    ),
   },
   { key: 'at', header: 'Time', cell: ({ created_at }) => <DateTime at={created_at} /> },
   { key: 'count', header: 'Payouts', align: 'end', cell: ({ count }) => formatNumber(count) },
   { key: 'total', header: 'Total', align: 'end', cell: ({ total }) => <Money amount={total} /> },
 ]
 
-const FILE: Column<PastRun> = {
-  key: 'file',
-  header: 'File',
-  isHeaderHidden: true,
-  align: 'end',
-  cell: ({ id, file }) => file && <FileButton run={id} />,
-}
+const actions = (onExecuted: (run: PastRun) => void): Column<PastRun> => ({
+  ...ACTIONS_COLUMN,
+  cell: (run) =>
+    run.file && (
+      <div className="console-actions">
+        <FileButton run={run.id} />
+        <Menu
+          label={`Actions for run ${run.id}`}
+          entries={[{ label: 'Mark as paid', onAction: () => onExecuted(run) }]}
+        />
+      </div>
+    ),
+})
 
 /** Loads the file with the token, which a link would not send. */
 function FileButton({ run }: { run: number }) {
