@@ -1,10 +1,8 @@
-import { Button } from '../ui/button.tsx'
 import { plural } from '../ui/format.ts'
 import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
-import { notify } from '../ui/toast.tsx'
-import { useAction } from '../ui/use-action.ts'
 import { DateTime } from '../ui/values.tsx'
-import { type Delivery, send, useMay } from './api.ts'
+import { type Delivery, useMay } from './api.ts'
+import { ResendButton } from './resend-button.tsx'
 import { SELLER } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
 
@@ -65,17 +63,6 @@ const COLUMNS: Column<Delivery>[] = [
 
 const RESEND: Column<Delivery> = {
   ...ACTIONS_COLUMN,
-  cell: ({ id, endpoint_deleted }) => !endpoint_deleted && <ResendButton id={id} />,
-}
-
-function ResendButton({ id }: { id: number }) {
-  const resend = useAction(async () => {
-    await send(`deliveries/${id}/resend`)
-    notify(`Delivery ${id} is being sent again.`)
-  })
-  return (
-    <Button size="small" aria-label={`Resend delivery ${id}`} {...resend}>
-      Resend
-    </Button>
-  )
+  cell: ({ id, endpoint_deleted }) =>
+    !endpoint_deleted && <ResendButton path={`deliveries/${id}`} name={`delivery ${id}`} />,
 }

@@ -11,6 +11,7 @@ import { DeliveryTable } from './delivery-table.tsx'
 import { DISPUTE_COLUMNS } from './disputes.tsx'
 import { type OrderAction, OrderActionDialog, OrderMenu } from './order-actions.tsx'
 import { ENTRY_COLUMNS } from './payouts/ledger.tsx'
+import { ResendButton } from './resend-button.tsx'
 import { SellerLink } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
 
@@ -34,7 +35,7 @@ function titleOf(rows: Order[] | undefined): string {
 
 function SliceSections({ slice }: { slice: Slice }) {
   const [open, setOpen] = useState<{ action: OrderAction; order: Order }>()
-  const mayListPayouts = useMay()('listPayouts')
+  const may = useMay()
   const address = slice.address as Address | null
   const { buyer, disputes, shipping, shipment, mails, ledger, deliveries } = slice
   return (
@@ -94,7 +95,7 @@ function SliceSections({ slice }: { slice: Slice }) {
       <Section
         title="Ledger"
         actions={
-          mayListPayouts && (
+          may('listPayouts') && (
             <ButtonLink size="small" href={`/payouts?slice_key=${slice.slice_key}`}>
               Payouts
             </ButtonLink>
@@ -112,7 +113,12 @@ function SliceSections({ slice }: { slice: Slice }) {
           {mails.length === 0 ? (
             <p className="help">None.</p>
           ) : (
-            <Table label="E-mails" columns={MAILS} rows={mails} keyOf={({ id }) => id} />
+            <Table
+              label="E-mails"
+              columns={may('resendMail') ? [...MAILS, RESEND_MAIL] : MAILS}
+              rows={mails}
+              keyOf={({ id }) => id}
+            />
           )}
         </Section>
       )}
@@ -202,6 +208,12 @@ const MAILS: Column<Mail>[] = [
   { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
   { key: 'at', header: 'Written', cell: ({ created_at }) => <DateTime at={created_at} /> },
 ]
+
+const RESEND_MAIL: Column<Mail> = {
+  ...ACTIONS_COLUMN,
+  cell: ({ id, status }) =>
+    status === 'failed' && <ResendButton path={`mails/${id}`} name={`e-mail ${id}`} />,
+}
 
 type Address = Record<
   'full_name' | 'street' | 'house_number' | 'zip' | 'city' | 'country',

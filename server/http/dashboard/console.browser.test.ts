@@ -477,6 +477,30 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await reason.inputValue()).toBe('A bent corner')
   })
 
+  it('a support member sends a failed e-mail of a slice again, and no other', async () => {
+    const shop = await openShop(app, PARCEL)
+    const [card] = (await list(shop, cardItem())) as [number]
+    const { sliceKey } = await buy(app, [[card, 1]])
+    await app.runMail()
+    const { db } = app.ctx
+    const ofSlice = db`slice_id = (select id from slices where slice_key = ${sliceKey})`
+    const [failed] = await db<{ id: number }[]>`
+      update mails
+      set status = 'failed', error = 'The server was down.', sent_at = null
+      where id = (select min(id) from mails where ${ofSlice})
+      returning id
+    `
+    const page = await app.open(`/console/orders/${sliceKey}`)
+    await signIn(page, 'support')
+    const resend = page.getByRole('button', { name: /^Resend e-mail/ })
+    await resend.waitFor()
+    expect(await resend.getAttribute('aria-label')).toBe(`Resend e-mail ${failed!.id}`)
+    await expectAccessible(page)
+    await resend.click()
+    await page.getByText(`The e-mail ${failed!.id} is being sent again.`).waitFor()
+    await resend.waitFor({ state: 'detached' })
+  })
+
   it('the first press on the button after a refused amount was corrected refunds the order', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
