@@ -203,6 +203,15 @@ const beyond: Record<string, () => Query> = {
       isRight: same(...right),
     }
   },
+  'title of a graded or played copy': () => {
+    const card = pick(latin.filter(({ set }) => /^[A-Z]/.test(set.name)))
+    const right = english.filter((c) => c.number === card.number && c.set.name === card.set.name)
+    const copy = pick(['PSA 10', 'CGC 9.5', 'Reverse Holo', '1st Edition', 'Lightly Played'])
+    return {
+      q: `${card.name} #${card.number} ${card.set.name} ${copy} Pokemon Card`.slice(0, 100),
+      isRight: same(...right),
+    }
+  },
 }
 
 const FIXED: [string, (card: CardEntry) => boolean][] = [

@@ -8,8 +8,9 @@ import {
   searchCorrected,
   searchTyposWithAttributes,
   searchWithAttributes,
-  withoutIntroductions,
 } from './search/attributes.ts'
+import { type Matches, Tier } from './search/name-grades.ts'
+import { plainWords } from './search/titles.ts'
 
 export type SetFilters = { q?: string; language?: string; region?: string; series?: string }
 export type CardFilters = {
@@ -102,9 +103,10 @@ function namedSeries(catalog: Catalog, value: string): string {
 
 /**
  * The entries that a search finds: names that have every word, then names with typos; if no name has every word, names
- * with attributes first. The filters have no part in this choice, so they only narrow the results of the query.
+ * with attributes first. A title of an offer is searched again without the words that describe the offer. The filters have
+ * no part in these choices, so they only narrow the results of the query.
  */
-function listed<T>(
+function listed<T extends { name: string }>(
   all: T[],
   names: Names<T>,
   attributes: Attributes<T> | undefined,
@@ -112,27 +114,39 @@ function listed<T>(
   passes: (entry: T) => boolean,
 ): T[] {
   if (q === undefined) return all.filter(passes)
-  const { positions, sure, words: asked } = names.index.search(q)
-  const named: T[] = []
-  for (const position of positions) {
-    for (const entry of names.entriesByName[position]!) if (passes(entry)) named.push(entry)
+  const entriesOf = ({ positions }: Matches) => {
+    const entries: T[] = []
+    for (const position of positions) {
+      for (const entry of names.entriesByName[position]!) if (passes(entry)) entries.push(entry)
+    }
+    return entries
   }
-  if (sure > 0 || !attributes) return named
-  const words = withoutIntroductions(asked)
-  const isDescribed = words.some((word) => attributes.describes(word))
-  const described = isDescribed && searchWithAttributes(names, attributes, words, passes)
-  if (!described) {
-    if (positions.length > 0) return named
-    return (
-      (isDescribed && searchTyposWithAttributes(names, attributes, words, passes)) ||
-      searchCorrected(names, attributes, words, passes) ||
-      []
-    )
+  let matches = names.index.search(q)
+  if (matches.sure > 0 || !attributes) return entriesOf(matches)
+  const plain = attributes.respelled(plainWords(matches.words))
+  // A printing can be `holo` although the rarity isn't.
+  const readings = distinct([matches.words, plain, plain.filter((word) => word !== 'holo')])
+  for (const [i, words] of readings.entries()) {
+    if (i > 0) {
+      matches = names.index.search(words.join(' '), { upTo: Tier.inside })
+      if (matches.sure > 0) return entriesOf(matches)
+    }
+    const described =
+      words.some(attributes.describes) && searchWithAttributes(names, attributes, words, passes)
+    if (described) return [...new Set([...described, ...entriesOf(matches)])]
   }
-  const others = new Set(named)
-  for (const entry of described) others.delete(entry)
-  return [...described, ...others]
+  if (readings.length > 1) matches = names.index.search(plain.join(' '))
+  if (matches.positions.length > 0) return entriesOf(matches)
+  return (
+    searchTyposWithAttributes(names, attributes, plain, passes) ||
+    searchCorrected(names, attributes, plain, passes) ||
+    []
+  )
 }
+
+/** The readings of a query that have words, each once. */
+const distinct = (readings: string[][]) =>
+  [...new Set(readings.map((words) => words.join(' ')))].filter(Boolean).map((q) => q.split(' '))
 
 /**
  * A cache of filtered lists, because a client that pages through a long list repeats its filters for each page. Each

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { CONDITION_NAMES, GRADES, GRADING_COMPANIES, PRINTINGS } from '../../enums.ts'
 import { browseCards, browseProducts } from '../browse.ts'
 import { assembleCatalog, type Catalog } from '../catalog.ts'
 import { type CardRow, type ProductRow, type SetRow, setEntry } from '../entries.ts'
@@ -69,6 +70,9 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['6', 'Charizard', 'Rare'],
       ['39', 'Charizard 100', 'Common'],
       ['102', 'Water Energy', 'Promo'],
+      ['200', 'Reverse Valley', 'Rare'],
+      ['201', 'Valley', 'Common'],
+      ['202', 'Rival Brilliant Dragonite', 'Rare'],
     ],
   },
   {
@@ -126,10 +130,13 @@ const productRows = ({ id, name }: { id: string; name: string }) =>
     ['Elite Trainer Box', 'elite_trainer_box'],
     ['Booster Box', 'booster_box'],
     ['Booster Pack', 'booster_pack'],
+    // Sorted before the product with the shorter name.
+    ['Center Elite Trainer Box', 'elite_trainer_box', 'center'],
+    ['Three-Pack Blister', 'other'],
   ].map(
-    ([title, category]) =>
+    ([title, category, key = category]) =>
       ({
-        slug: `${id}-${category}`,
+        slug: `${id}-${key}`,
         // Its name leaves the set out: only the set itself knows.
         name: id === 'base1' ? title : `${name} ${title}`,
         category,
@@ -200,6 +207,61 @@ describe('a search for cards', () => {
     ['the name of a set and a number', 'base 46', 'base1-46'],
   ])('a search finds a card by %s alone: %s', (_, q, id) => {
     expect(find(q)[0]).toBe(id)
+  })
+
+  it.each([
+    ['a sentence', 'the charmander card from the base set', 'base1-46'],
+    ['a number out of a total', 'Pikachu 58 out of 102', 'base1-58'],
+    ['a number with an introduction in front', 'no. 58 Pikachu Base', 'base1-58'],
+    ['the letters of a number as a word of their own', 'Vaporeon TG 02', 'swsh9-TG02'],
+    ['a set with the code and number of its series', 'VSTAR SWSH09: Brilliant Stars', 'swsh9-018'],
+    ['a grade attached to its company', 'charizard base psa9', 'base1-4'],
+    ['hit points', 'pikachu 60 hp base', 'base1-58'],
+    ['the condition heavily played', 'pikachu base 58 hp', 'base1-58'],
+    ['a wrong letter next to a grade', 'charzard base cgc 9.5', 'base1-4'],
+    [
+      'a title of many words',
+      'Pokemon TCG Charizard 4/102 Base Set 1st Edition Near Mint PSA 9 Trading Card Free Shipping',
+      'base1-4',
+    ],
+  ])('a search understands %s: %s', (_, q, id) => {
+    expect(find(q)[0]).toBe(id)
+  })
+
+  it('any condition, grading and printing of a listing may stand next to the name and number', () => {
+    const gradings = GRADING_COMPANIES.flatMap((company) =>
+      GRADES.flatMap((grade) => [`${company} ${grade}`, `${company} ${Number(grade)}`]),
+    )
+    const printings = PRINTINGS.filter((printing) => printing !== 'standard')
+    for (const copy of [...Object.values(CONDITION_NAMES), ...gradings, ...printings]) {
+      expect(find(`Pikachu ${copy} 58/102`), copy).toEqual(['base1-58'])
+      expect(find(`pikachu base ${copy}`)[0], copy).toBe('base1-58')
+    }
+  })
+
+  it('words about a copy alone find nothing', () => {
+    expect(find('near mint psa 9.5')).toEqual([])
+  })
+
+  it('words of titles that belong to a name are words of the name', () => {
+    expect(find('reverse valley')).toEqual(['exp-200'])
+    expect(find('reverse valley ex')).toEqual(['exp-200'])
+  })
+
+  it.each(['full art', 'alternate art', 'alt art', 'fa'])(
+    'cards whose rarity has a picture without a frame come first for %s',
+    (art) => {
+      expect(find(`mew ex ${art}`)).toEqual(['sv3pt5-193', 'sv3pt5-151'])
+    },
+  )
+
+  it('the rarity holo is meant before the printing holo', () => {
+    expect(find('charizard base 2 holo')).toEqual(['base4-4'])
+    expect(find('pikachu base 2 holo')).toEqual(['base4-87'])
+  })
+
+  it('a word that describes other cards may belong to a mistyped name', () => {
+    expect(find('rival brilliant dragnite ex')).toEqual(['exp-202'])
   })
 
   it('a name that has every word comes before a name with attributes', () => {
@@ -301,6 +363,18 @@ describe('a search for sealed products', () => {
     ['the word display', 'bs display', 'base1-booster_box'],
     ['a title with the game', 'Pokemon TCG Brilliant Stars Booster Pack', 'swsh9-booster_pack'],
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],
+    ['a category in the plural', 'brilliant stars booster boxes', 'swsh9-booster_box'],
+    ['a sentence', 'box of brilliant stars boosters', 'swsh9-booster_box'],
+    ['a pack by its number', '1 pack brilliant stars', 'swsh9-booster_pack'],
+    ['a number of packs in digits', 'brs 3 pack blister', 'swsh9-other'],
+    ['triple for three', 'brs triple pack blister', 'swsh9-other'],
+    ['the words of its name and its code', 'center etb brs', 'swsh9-center'],
+    ['the German words for a category', 'brs top trainer box', 'swsh9-elite_trainer_box'],
+    [
+      'a title with its contents and condition',
+      'Pokémon Brilliant Stars Booster Box (36 Packs) - New & Factory Sealed',
+      'swsh9-booster_box',
+    ],
   ])('a search finds a sealed product by %s: %s', (_, q, slug) => {
     expect(browseProducts(catalog, { q })[0]?.slug).toBe(slug)
   })

@@ -3,6 +3,7 @@ import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import { type NameIndex, symbolReadings } from './name-index.ts'
 import { EXACT, type NamedSet, PART, type SetDescriptions, TOTAL } from './sets.ts'
+import { FULL_ART } from './titles.ts'
 
 /**
  * Searches that contain more than a name: `charizard 4`, `brs 18`, `base set charizard`, `charizard rare holo`. The words
@@ -13,6 +14,8 @@ import { EXACT, type NamedSet, PART, type SetDescriptions, TOTAL } from './sets.
 export type Attributes<T> = {
   /** Whether the word describes any entry at all. */
   describes(word: string): boolean
+  /** The words as the catalog spells them: a number without a space in it, a category in the singular. */
+  respelled(words: string[]): string[]
   matcher(words: string[]): Matcher<T>
   /** The same query with misspelled and unfinished words of sets replaced by the likeliest words. */
   corrections(words: string[]): string[][]
@@ -21,8 +24,12 @@ export type Attributes<T> = {
 export type Matcher<T> = {
   /** Contains every entry that the words describe. Used for a query without a name. */
   candidates(): Iterable<T>
-  /** How well the words describe the entry; 0 when one of them doesn't. */
-  score(entry: T): number
+  /**
+   * How well the words describe the entry; 0 when one of them doesn't.
+   *
+   * @param name words of the entry's name may be among them: the folded name with a space around each word
+   */
+  score(entry: T, name?: string): number
 }
 
 export type Names<T> = { index: NameIndex; entriesByName: T[][] }
@@ -97,7 +104,7 @@ function searchReading<T>(
 }
 
 /** Searches like `searchWithAttributes`, for a name with typos. Tries two divisions only, because that is expensive. */
-export function searchTyposWithAttributes<T>(
+export function searchTyposWithAttributes<T extends { name: string }>(
   { index, entriesByName }: Names<T>,
   attributes: Attributes<T>,
   words: string[],
@@ -109,7 +116,9 @@ export function searchTyposWithAttributes<T>(
     const { score } = attributes.matcher(described)
     const found = collect(score, passes)
     for (const [match, position] of index.search(name).positions.entries()) {
-      for (const entry of entriesByName[position]!) found.add(entry, match)
+      const entries = entriesByName[position]!
+      const folded = ` ${fold(entries[0]!.name)} `
+      for (const entry of entries) found.add(entry, match, folded)
     }
     const best = found.bestFirst()
     if (best) return best
@@ -118,7 +127,7 @@ export function searchTyposWithAttributes<T>(
 }
 
 /** Searches for a set whose name is misspelled or not typed to its end. Used when nothing else was found. */
-export function searchCorrected<T>(
+export function searchCorrected<T extends { name: string }>(
   names: Names<T>,
   attributes: Attributes<T>,
   words: string[],
@@ -136,15 +145,15 @@ export function searchCorrected<T>(
 }
 
 /** Collects the entries that attributes describe. One that the filters exclude shows only that the search has a result. */
-function collect<T>(scoreOf: (entry: T) => number, passes: (entry: T) => boolean) {
+function collect<T>(scoreOf: Matcher<T>['score'], passes: (entry: T) => boolean) {
   const found: { entry: T; match: number; score: number }[] = []
   let isEmpty = true
   return {
     /** @param match lower the better the name matches */
-    add(entry: T, match: number): void {
+    add(entry: T, match: number, name?: string): void {
       const isWanted = passes(entry)
       if (!isWanted && !isEmpty) return
-      const score = scoreOf(entry)
+      const score = scoreOf(entry, name)
       if (score === 0) return
       isEmpty = false
       if (isWanted) found.push({ entry, match, score })
@@ -200,9 +209,11 @@ function likelyDivisions<T>(words: string[], attributes: Attributes<T>): boolean
 
 /** Words that people add to a set's name, and that mean nothing by themselves. */
 const FILLER = new Set([
-  ...['set', 'card', 'cards', 'promo', 'promos', 'pokemon', 'tcg', 'sealed'],
-  // Conditions of copies. `hp` is the code of a set.
-  ...['near', 'mint', 'nm', 'lp', 'mp'],
+  ...['set', 'card', 'cards', 'promo', 'promos', 'pokemon', 'tcg', 'sealed', FULL_ART],
+])
+/** Rarities of cards whose picture fills the card. */
+const ART = new Set([
+  ...['ultra', 'illustration', 'secret', 'hyper', 'rainbow', 'gallery', 'character', 'art'],
 ])
 const CATEGORY_SHORTHANDS = new Map([
   ['etb', ['elite', 'trainer', 'box']],
@@ -213,18 +224,12 @@ const CATEGORY_SHORTHANDS = new Map([
 /** Others, such as `rr`, are codes of sets. */
 const RARITY_SHORTHANDS: [string, string[]][] = [
   ['sir', ['special', 'illustration', 'rare']],
+  ['sar', ['special', 'illustration', 'rare']],
   ['ir', ['illustration', 'rare']],
   ['ur', ['ultra', 'rare']],
   ['hr', ['hyper', 'rare']],
   ['rh', ['rare', 'holo']],
 ]
-/** Words between a name and a number, or between a number and its total, that mean nothing there: `no. 4`, `4 of 102`. */
-const BEFORE_NUMBER = / (?:no|nr|n|num|numero|number|of|von|sur)(?= \p{L}{0,4}\d)/gu
-
-/** The words of a query without those that only introduce a number. */
-export const withoutIntroductions = (words: string[]): string[] =>
-  words.length < 3 ? words : words.join(' ').replace(BEFORE_NUMBER, '').split(' ')
-
 /** Replaces a word that describes nothing. The last words come first: they are the likeliest to be unfinished. */
 function correctionsOf(
   words: string[],
@@ -238,6 +243,9 @@ function correctionsOf(
   }
   return made.slice(0, MAX_CORRECTIONS)
 }
+
+/** A number that is typed as two words: `SWSH 127`. */
+const LETTERS_AND_DIGITS = /(?<=^| )(\p{L}{1,4}) (\d{1,3})(?= |$)/gu
 
 /** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
 const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)0+(?=\d)/, '$1')
@@ -282,6 +290,7 @@ export function cardAttributes<
   }
   const byTotal = Map.groupBy(sets, ({ printedTotal }) => String(printedTotal))
 
+  const isNumber = (word: string) => byNumber.has(plainNumber(word))
   const entriesOf = (word: string): C[][] => [
     byNumber.get(plainNumber(word)) ?? [],
     ...(byTotal.get(totalOf(word)) ?? []).map((set) => set.cards),
@@ -292,21 +301,29 @@ export function cardAttributes<
     const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
     const hasNumber = numbers.some((number) => byNumber.has(number))
+    /** Words that only a set can have, or a name. */
+    const isOfSetOnly = words.map(
+      (word) => !FILLER.has(word) && !rarityWords.has(word) && !isNumber(word) && !/\d/.test(word),
+    )
     // A word such as `english` describes thousands of cards, which share a few sets.
-    const meanings = new Map<S, { isMeant: boolean[]; score: number }>()
+    const meanings = new Map<S, { isMeant: boolean[]; isPossible: boolean; score: number }>()
     const meaningFor = (set: S) => {
-      const isMeant = words.map((word) => described.isMeant(set, word))
+      const isMeant = words.map(
+        (word, i) => described.isMeant(set, word) || described.isMeant(set, numbers[i]!),
+      )
       const score = described.score(
         set,
         words.filter((_, i) => isMeant[i]),
       )
-      const meaning = { isMeant, score }
+      const isPossible = isMeant.every((meant, i) => meant || !isOfSetOnly[i])
+      const meaning = { isMeant, isPossible, score }
       meanings.set(set, meaning)
       return meaning
     }
-    return (card: C): number => {
+    return (card: C, name = ''): number => {
       const { rarity, set } = card
-      const { isMeant, score: setScore } = meanings.get(set) ?? meaningFor(set)
+      const { isMeant, isPossible, score: setScore } = meanings.get(set) ?? meaningFor(set)
+      if (!isPossible && name === '') return 0
       const number = hasNumber ? plain(card.number) : ''
       const total = String(set.printedTotal)
       let score = setScore
@@ -314,7 +331,7 @@ export function cardAttributes<
       const ofRarity: string[] = []
       const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words
       for (const [i, word] of words.entries()) {
-        let isDescribed = isMeant[i]! || FILLER.has(word)
+        let isDescribed = isMeant[i]! || FILLER.has(word) || name.includes(` ${word} `)
         if (!isNumbered && numbers[i] === number) {
           isNumbered = true
           isDescribed = true
@@ -328,6 +345,8 @@ export function cardAttributes<
         if (rarityHas.includes(word)) {
           isDescribed = true
           ofRarity.push(word)
+        } else if (word === FULL_ART && rarityHas.some((has) => ART.has(has))) {
+          score += EXACT
         }
         if (!isDescribed) return 0
       }
@@ -345,8 +364,9 @@ export function cardAttributes<
     return byNumber.has(plainNumber(number)) ? [code, number] : undefined
   }
   const describes = (word: string) =>
-    byNumber.has(plainNumber(word)) ||
+    isNumber(word) ||
     described.byWord.has(word) ||
+    described.byWord.has(plainNumber(word)) ||
     rarityWords.has(word) ||
     inWords.has(word) ||
     byTotal.has(totalOf(word)) ||
@@ -354,6 +374,14 @@ export function cardAttributes<
     FILLER.has(word)
   return {
     describes,
+    // `SWSH 127`
+    respelled: (words) =>
+      words
+        .join(' ')
+        .replace(LETTERS_AND_DIGITS, (both, letters, digits) =>
+          isNumber(letters + digits) ? letters + digits : both,
+        )
+        .split(' '),
     corrections: (words) => correctionsOf(words, describes, described.similar),
     matcher(asked) {
       const words = asked.flatMap((word) => inWords.get(word) ?? codeAndNumber(word) ?? [word])
@@ -374,39 +402,49 @@ export function cardAttributes<
   }
 }
 
-/** Describes sealed products by their set and category. */
+/** Describes sealed products by their set, category and name. */
 export function productAttributes<
   S extends NamedSet,
-  P extends { category: string; set: S | null },
+  P extends { name: string; category: string; set: S | null },
 >(products: P[], described: SetDescriptions<S>): Attributes<P> {
-  const categories = new Set(products.flatMap(({ category }) => category.split('_')))
+  const folded = remembering(fold)
+  const inText = new Set(
+    products.flatMap(({ name, category }) => [...folded(name).split(' '), ...category.split('_')]),
+  )
   const describes = (word: string) =>
     described.byWord.has(word) ||
-    categories.has(word) ||
+    inText.has(word) ||
     CATEGORY_SHORTHANDS.has(word) ||
     FILLER.has(word)
   return {
     describes,
+    respelled: (words) =>
+      words.map((word) => {
+        const singular = word.replace(/(?:(?<=x)es|s)$/, '')
+        return !describes(word) && describes(singular) ? singular : word
+      }),
     corrections: (words) => correctionsOf(words, describes, described.similar),
     matcher(words) {
       const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS.get(word) ?? [word])
       return {
         candidates: () => products,
-        score({ category, set }) {
+        score({ name, category, set }) {
           const ofSet: string[] = []
           const ofCategory: string[] = []
           const categoryHas = category.split('_')
+          const nameHas = folded(name).split(' ')
           for (const word of inFull) {
             const isOfSet = set !== null && described.isMeant(set, word)
             const isOfCategory = categoryHas.includes(word)
             if (isOfSet) ofSet.push(word)
             if (isOfCategory) ofCategory.push(word)
-            if (!isOfSet && !isOfCategory && !FILLER.has(word)) return 0
+            if (!isOfSet && !isOfCategory && !nameHas.includes(word) && !FILLER.has(word)) return 0
           }
           const setScore = set === null ? 0 : described.score(set, ofSet)
           const isWhole =
             ofCategory.length > 0 && categoryHas.every((word) => ofCategory.includes(word))
-          return setScore + (isWhole ? EXACT : PART)
+          // The product with the fewest other words in its name is meant.
+          return setScore + (isWhole ? EXACT : PART) + 1 / (1 + nameHas.length)
         },
       }
     },
