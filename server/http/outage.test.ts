@@ -7,17 +7,22 @@ import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
 import { emptyDatabase, makeStandby, postmasterOf, query, start } from '../test/embedded-homes.ts'
 import { insertListing } from '../test/fixtures/listings.ts'
+import { send } from '../test/fixtures/mcp.ts'
 import { form } from '../test/fixtures/members.ts'
+import { grantAccess } from '../test/fixtures/oauth.ts'
 import { sendCart } from '../test/fixtures/orders.ts'
+import { endLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 
 let app: TestApp
+/** The database without the proxy. */
+let direct: Awaited<ReturnType<typeof testDatabase>>
 let proxy: DatabaseProxy
 let seller: Awaited<ReturnType<TestApp['seller']>>
 let member: SignedInClient
 beforeAll(async () => {
-  const { url } = await testDatabase('product')
-  proxy = await databaseProxy(url)
+  direct = await testDatabase('product')
+  proxy = await databaseProxy(direct.url)
   app = await startTestApp({ databaseUrl: proxy.url })
   seller = await app.seller()
   member = await app.member()
@@ -143,6 +148,62 @@ it('after a database outage everything works within a second', async () => {
     async () => (await app.anyone.get('/health/ready')).status === 200,
   )
   await until('the signal connection is back', () => app.ctx.signals.connected)
+})
+
+describe('a catalog that cannot be read after a commit', () => {
+  /** Sends a write while reads of the catalog have to wait, and ends the connections of those that follow it. */
+  const withoutCatalog = (write: () => Promise<TestResponse>) =>
+    whileLocked(
+      direct,
+      (db) => db`lock table series in access exclusive mode`,
+      async () => {
+        let response: TestResponse | undefined
+        const writing = write().then((sent) => {
+          response = sent
+        })
+        await until('the write has a response', async () => {
+          await endLockWaiters(direct.db)
+          return response !== undefined
+        })
+        await writing
+        return response!
+      },
+    )
+  const addListing = () => insertListing(direct.db, seller.accountId, app.ctx.now())
+
+  it('a change of a listing succeeds without the name of its item', async () => {
+    const id = await addListing()
+    const changed = await withoutCatalog(() =>
+      seller.patch(`/v1/listings/${id}`, { payload: { price: 7 } }),
+    )
+    expect(changed.status).toBe(200)
+    expect(changed.body.data).toMatchObject({ id, price: 7, listable: null })
+  })
+
+  it('an agent’s change of a listing succeeds without the name of its item', async () => {
+    const id = await addListing()
+    const token = await grantAccess(app, seller.accountId)
+    const changed = await withoutCatalog(() =>
+      send(
+        app,
+        '/mcp/seller',
+        'tools/call',
+        { name: 'change_listing', arguments: { listing: id, price: 7 } },
+        { token },
+      ),
+    )
+    expect(changed.body.result.structuredContent.data).toMatchObject({ id, price: 7 })
+  })
+
+  it('a change of visibility succeeds', async () => {
+    const hide = { payload: { products: { tin: false } } }
+    const hidden = await withoutCatalog(() =>
+      app.operator.put('/operator/v1/catalog/visibility', hide),
+    )
+    expect(hidden.status).toBe(200)
+    const show = { payload: { products: { tin: true } } }
+    expect((await app.operator.put('/operator/v1/catalog/visibility', show)).status).toBe(200)
+  })
 })
 
 it('a reset of a database connection causes a 503, never a 4xx', async () => {

@@ -165,7 +165,7 @@ export async function submitSetup(
     ibanLast4: iban.slice(-4),
     country: iban.slice(0, 2),
   }
-  await inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx) => {
     await tx.db`
       insert into payout_setup_changes (
         account_id, holder, iban, iban_last4, country, token_hash, expires_at
@@ -202,17 +202,13 @@ export async function submitSetup(
     }
     if (ctx.config.sandbox) await applyChange(tx, accountId)
     else await sendMail(tx, confirmSetupEmail(tx, seller, bankAccount, token))
+    return getSetup(tx, accountId)
   })
-  return getSetup(ctx, accountId)
 }
 
 /** Confirms a bank account with the token of the e-mail. @throws validation_error on `token` */
-export async function confirmSetup(
-  ctx: Context,
-  accountId: number,
-  token: string,
-): Promise<PayoutSetup> {
-  await inTransaction(ctx, async (tx) => {
+export function confirmSetup(ctx: Context, accountId: number, token: string): Promise<PayoutSetup> {
+  return inTransaction(ctx, async (tx) => {
     const [change] = await tx.db`
       select
       from payout_setup_changes
@@ -230,8 +226,8 @@ export async function confirmSetup(
       })
     }
     await applyChange(tx, accountId)
+    return getSetup(tx, accountId)
   })
-  return getSetup(ctx, accountId)
 }
 
 /** Deletes the bank accounts that were not confirmed in time. */

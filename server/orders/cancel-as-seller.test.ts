@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CANCEL_REASONS, type CancelReason } from '../enums.ts'
 import { shipOrder } from '../orders/ship-order.ts'
+import { withLabel } from '../shipping/labeled-slice.ts'
 import { buyLabel } from '../shipping/labels.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
@@ -148,7 +149,7 @@ it('one of concurrent cancellations, shipments and labels in two processes wins,
       seller: () => cancelAsSeller(app.ctx, shop.accountId, order, { reason: 'buyer_asked' }),
       again: () => cancelAsSeller(other.ctx, shop.accountId, order, { reason: 'other' }),
       operator: () => cancelOrder(other.ctx, order, { cancelledBy: 'admin', restock: true }),
-      ship: () => shipOrder(app.ctx, account, order, null),
+      ship: () => shipOrder(app.ctx, account, order, null, withLabel),
       label: () => buyLabel(other.ctx, { account, orderId: order }),
     }
     const names = Object.keys(attempts) as (keyof typeof attempts)[]

@@ -15,15 +15,17 @@ import { readSlice, type Slice } from './slice.ts'
  *
  * @param orderId any row of the slice
  * @param trackingCode the seller's; null for none
- * @returns the slice, and the number of rows that this call shipped
+ * @param read what the caller needs of the shipped slice, in the same transaction: a later read that fails would deny it
+ * @returns the result of `read`, and the number of rows that this call shipped
  * @throws not_found, conflict without a verified payout setup or a pending row, validation_error on the code
  */
-export async function shipOrder(
-  ctx: Context & { metrics: Metrics },
+export async function shipOrder<C extends Context & { metrics: Metrics }, T>(
+  ctx: C,
   account: { id: number; payoutVerified: boolean },
   orderId: number,
   trackingCode: string | null,
-): Promise<{ slice: Slice; shippedLines: number }> {
+  read: (tx: C, slice: Slice) => Promise<T>,
+): Promise<{ slice: T; shippedLines: number }> {
   const shipped = await inTransaction(ctx, async (tx) => {
     const { db } = tx
     const sliceId = await getSliceId(tx, orderId, account.id)
@@ -56,7 +58,7 @@ export async function shipOrder(
       .filter(({ id }) => pending.includes(id))
       .map((order) => shippedEmail(tx, order, parties))
     await sendMails(tx, mails, { sliceId })
-    return { slice: shippedSlice, shippedLines: pending.length }
+    return { slice: await read(tx, shippedSlice), shippedLines: pending.length }
   })
   ctx.metrics.countOrderRows('shipped', shipped.shippedLines)
   return shipped

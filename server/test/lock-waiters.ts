@@ -25,3 +25,10 @@ export const whileLocked = <T>(
     await lock(db)
     return work()
   })
+
+/** Ends the connections that wait for a lock, as a failing server would. */
+export const endLockWaiters = (db: Db) => db`
+  select pg_terminate_backend(pid)
+  from pg_stat_activity
+  where datname = current_database() and wait_event_type = 'Lock' and wait_event <> 'object'
+`

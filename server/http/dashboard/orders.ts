@@ -272,8 +272,11 @@ export const ordersApi =
         const { member, params, body } = request
         await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
         const account = await getAccount(ctx, member.accountId)
-        await shipOrder(ctx, account, params.order, body?.tracking_code?.trim() || null)
-        return { data: await readOwnSlice(ctx, account, params.order) }
+        const code = body?.tracking_code?.trim() || null
+        const { slice } = await shipOrder(ctx, account, params.order, code, (tx) =>
+          readOwnSlice(tx, account, params.order),
+        )
+        return { data: slice }
       },
     )
 

@@ -11,6 +11,7 @@ import { MAX_QUANTITY } from '../../listings/listing.ts'
 import { findListing, listListings } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
+import { catalogAfterWrite } from '../catalog-after-write.ts'
 import { IgnoredFields, knownFields } from '../known-fields.ts'
 import { readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
@@ -287,7 +288,7 @@ const changeTool = tool({
       await changeOneListing(tx, account.id, change)
       return findListing(tx, account.id, id)
     })
-    await ctx.catalog.include([listing])
+    await catalogAfterWrite(ctx, ctx.catalog.include([listing]))
     return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
   },
 })

@@ -180,8 +180,8 @@ const shipTool = tool({
   effect: { destructive: true, idempotent: false },
   async run(ctx, { order, tracking_code }, { account }: SellerCall) {
     const code = tracking_code?.trim() || null
-    const { slice, shippedLines } = await shipOrder(ctx, account, order, code)
-    return sliceResult(await withLabel(ctx, slice), { shipped_lines: shippedLines })
+    const { slice, shippedLines } = await shipOrder(ctx, account, order, code, withLabel)
+    return sliceResult(slice, { shipped_lines: shippedLines })
   },
 })
 

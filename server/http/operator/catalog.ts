@@ -11,6 +11,7 @@ import { ImportTooLarge, MAX_STAGED_BYTES } from '../../catalog/import/staged-re
 import { ApiError, unsupportedMediaType, validationError } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { recheckOperator } from '../authenticate-operator.ts'
+import { catalogAfterWrite } from '../catalog-after-write.ts'
 import { connectionOf } from '../connections.ts'
 import { envelope, incompleteBody } from '../error-handler.ts'
 import { withIdleTimeout } from '../idle-timeout.ts'
@@ -124,7 +125,7 @@ export const catalogRoutes =
             signal: lostClient(request.raw),
             beforeSaving: () => recheck(request),
           })
-          await ctx.catalog.refresh()
+          await catalogAfterWrite(ctx, ctx.catalog.refresh())
           ctx.metrics.countImport('complete', report)
           return { data: importReportJson(report) }
         } catch (error) {
@@ -134,7 +135,7 @@ export const catalogRoutes =
           }
           if (error instanceof ImportInterrupted) {
             ctx.metrics.countImport('interrupted', error.report)
-            await ctx.catalog.refresh()
+            await catalogAfterWrite(ctx, ctx.catalog.refresh())
             const problem = interrupted(error)
             const isLate = problem.type === 'request_timeout'
             if (isLate || !(await discardRest(request))) reply.header('connection', 'close')

@@ -3,6 +3,7 @@ import Type from 'typebox'
 import { changeVisibility, MAX_RECORDS } from '../../catalog/visibility.ts'
 import type { Service } from '../../service.ts'
 import { groupDigits } from '../../text/formats.ts'
+import { catalogAfterWrite } from '../catalog-after-write.ts'
 import { Data } from '../schema.ts'
 
 const byId = (description: string) =>
@@ -57,7 +58,7 @@ export const visibilityRoutes =
           cards: of(cards),
           products: of(products),
         })
-        await ctx.catalog.refresh()
+        await catalogAfterWrite(ctx, ctx.catalog.refresh())
         return { data: { changed, sets, cards, products } }
       },
     )

@@ -5,6 +5,7 @@ import { changeListing, listListings, requireListing } from '../../listings/list
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
 import { BULK_LIMIT_BYTES } from '../body.ts'
+import { catalogAfterWrite } from '../catalog-after-write.ts'
 import type { FastLane } from '../fast-lane.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { sendJson, sendStored } from '../json.ts'
@@ -117,7 +118,7 @@ export const listingRoutes =
           status,
           description,
         })
-        await ctx.catalog.include([listing])
+        await catalogAfterWrite(ctx, ctx.catalog.include([listing]))
         return { data: listingJson(listing, account, ctx.catalog.current, ctx.config) }
       },
     )

@@ -125,10 +125,8 @@ export const orderRoutes =
         const { order: id } = request.params
         await refuseInvalid(request, id, (id) => getSliceId(ctx, id, account.id))
         const code = request.body?.tracking_code?.trim() || null
-        const { slice, shippedLines } = await shipOrder(ctx, account, id, code)
-        return {
-          data: { ...sliceJson(await withLabel(ctx, slice)), shipped_lines: shippedLines },
-        }
+        const { slice, shippedLines } = await shipOrder(ctx, account, id, code, withLabel)
+        return { data: { ...sliceJson(slice), shipped_lines: shippedLines } }
       },
     )
     done()

@@ -16,7 +16,7 @@ import {
   shipsBy,
   sliceOf,
 } from '../../test/fixtures/orders.ts'
-import { untilLockWaiters } from '../../test/lock-waiters.ts'
+import { endLockWaiters, untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
 const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
 
@@ -48,6 +48,22 @@ const statuses = async (order: number): Promise<string[]> =>
   (await sliceOf(seller, order)).orders.map(({ status }: { status: string }) => status)
 
 describe('POST /v1/orders/{order}/ship', () => {
+  it('an order whose label cannot be read for the response is not shipped', async () => {
+    const [order] = await ordered(1)
+    const { status } = await whileLocked(
+      app.ctx,
+      (db) => db`lock table shipments in access exclusive mode`,
+      async () => {
+        const shipping = ship(seller, order!, { tracking_code: '3SABC' })
+        await untilLockWaiters(app.ctx.db)
+        await endLockWaiters(app.ctx.db)
+        return shipping
+      },
+    )
+    expect(status).toBe(503)
+    expect(await statuses(order!)).toEqual(['pending'])
+  })
+
   it('POST /v1/orders/{order}/ship ships every pending row of the slice and returns the slice', async () => {
     const ids = await ordered(3)
     const before = await sliceOf(seller, ids[0]!)
