@@ -18,8 +18,8 @@ import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import { fieldsOf } from '../sign-in/forms.ts'
 import { problem, sendForm } from '../sign-in/layout.ts'
-import { MAX_PATH_LENGTH } from '../sign-in/own-path.ts'
 import {
+  canReturnTo,
   checkedScopes,
   consentProblem,
   decisionButtons,
@@ -53,8 +53,7 @@ ${signedInAs(ctx, request, member)}`,
     async authorize(request: FastifyRequest, reply: FastifyReply) {
       await limitRequests(ctx, request, 'authorize')
       const { parameters, client, redirectUri } = await asPage(async () => {
-        // The path that a sign-in returns to has the same limit.
-        if (request.url.length > MAX_PATH_LENGTH) throw badRequest('The request is too long.')
+        if (!canReturnTo(ctx, request.url)) throw badRequest(TOO_LONG)
         const parameters = readParameters(request.url.replace(/^[^?]*\??/, ''))
         const clientId = requireParameter(parameters, 'client_id')
         const client = await findClient(ctx, documents, clientId)
@@ -68,6 +67,8 @@ ${signedInAs(ctx, request, member)}`,
       if (!member) return reply
       try {
         const checked = checkRequest(ctx, client, redirectUri, parameters)
+        // Longer than the request if the program did not encode every character.
+        if (!canReturnTo(ctx, addressOf(checked))) throw new OAuthError('invalid_request', TOO_LONG)
         const uid = await createStep(ctx, member.id, checked)
         return reply.redirect(`${rootOf(request)}/oauth/step/${uid}`, 303)
       } catch (error) {
@@ -120,6 +121,8 @@ ${signedInAs(ctx, request, member)}`,
     },
   }
 }
+
+const TOO_LONG = 'The request is too long.'
 
 /**
  * Turns an OAuthError into a page of this service: the browser can't go back to an address that isn't known to be safe.

@@ -7,6 +7,7 @@ import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import { sessionToken } from '../session-cookie.ts'
 import type { Fields } from '../sign-in/forms.ts'
+import { MAX_PATH_LENGTH } from '../sign-in/own-path.ts'
 
 /** The parts that the consent to a program and to a device share. */
 
@@ -60,10 +61,15 @@ export async function requireMember(
 }
 
 /** The address of a sign-in that leads back to one of our paths. */
-function signInAddress({ config }: Service, request: FastifyRequest, path: string, more = {}) {
-  const base = new URL(config.publicUrl).pathname.replace(/\/$/, '')
-  return `${rootOf(request)}/signin?${new URLSearchParams({ next: base + path, ...more })}`
-}
+const signInAddress = (ctx: Service, request: FastifyRequest, path: string, more = {}) =>
+  `${rootOf(request)}/signin?${new URLSearchParams({ next: publicPath(ctx, path), ...more })}`
+
+const publicPath = ({ config }: Service, path: string) =>
+  new URL(config.publicUrl).pathname.replace(/\/$/, '') + path
+
+/** Whether a sign-in can lead back to one of our paths. */
+export const canReturnTo = (ctx: Service, path: string) =>
+  publicPath(ctx, path).length <= MAX_PATH_LENGTH
 
 /** Names the member who is signed in, with a link to a path as another member: a person may have several shops. */
 export const signedInAs = (

@@ -37,6 +37,7 @@ import {
 } from '../../test/fixtures/oauth.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 import { whileReplaced } from '../../test/while-replaced.ts'
+import { ownPath } from '../sign-in/own-path.ts'
 
 let app: TestApp
 let time = Date.UTC(2026, 10, 22, 9)
@@ -314,6 +315,23 @@ describe('signing in through a program', () => {
       const { status, headers } = await app.anyone.get(url)
       expect([status, headers.location], url).toEqual([400, undefined])
     }
+  })
+
+  it('a request is refused as too long if a sign-in as another member could not lead back to it', async () => {
+    const clientId = await register(app)
+    const member = await app.member()
+    // The raw address may have characters that are longer in the address of the link.
+    const sized = (length: number) =>
+      authorizeUrl(clientId, { state: 'x' }).replace('state=x', `state=${'/'.repeat(length)}`)
+    const fitting = await member.get(sized(900))
+    const step = new URL(fitting.headers.location!, `${PUBLIC_URL}/oauth/authorize`)
+    const { text } = await member.get(step.pathname)
+    const [, link] = /href="([^"]+switch=1)"/.exec(text)!
+    const next = new URL(link!.replaceAll('&amp;', '&'), PUBLIC_URL).searchParams.get('next')!
+    expect(ownPath(next, PUBLIC_URL)).toBe(next)
+    const refused = await member.get(sized(2_000))
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain('The request is too long.')
   })
 })
 
