@@ -55,13 +55,16 @@ function sendProblem(
   reply: FastifyReply,
   error: ApiError,
 ) {
-  const { next } = request.query as Query
-  // Invalid UTF-8 is a lone surrogate here, for which encodeURIComponent throws.
-  const query = next === undefined ? '' : `?next=${encodeURIComponent(next.toWellFormed())}`
+  const { next, token = fieldsOf(request).token } = request.query as Query
+  const query = new URLSearchParams({
+    ...(next !== undefined && { next }),
+    // A link by e-mail may be for another person than the one who is signed in.
+    ...(token !== undefined && { switch: '1' }),
+  })
   return sendForm(request, reply.code(error.status).headers(error.headers), {
     title: 'That didn’t work',
     main: html`<p>${error.message}</p>
-<p><a href="${config.publicUrl}/signin${query}">Sign in</a></p>`,
+<p><a href="${config.publicUrl}/signin${query.size > 0 && `?${query}`}">Sign in</a></p>`,
   })
 }
 

@@ -117,6 +117,23 @@ describe('an invitation', () => {
     expect(text).toContain('If you have chosen a password, sign in. Otherwise ask the marketplace')
   })
 
+  it('the page of a link that no longer works leads to the sign-in form in a browser that is signed in to another shop', async () => {
+    const other = await sellerWithPassword(app)
+    const headers = { cookie: cookieOf(await signIn(other.email, PASSWORD)) }
+    for (const path of ['/invitation', '/password/reset', '/email']) {
+      for (const gone of [
+        await app.anyone.get(`${path}?token=used`, { headers }),
+        await post(path, { token: 'used', password: NEW }, headers),
+      ]) {
+        const [, link] = /<a href="([^"]*)">Sign in/.exec(gone.text)!
+        const { pathname, search } = new URL(link!)
+        const page = await app.anyone.get(pathname + search, { headers })
+        expect(page.status, path).toBe(200)
+        expect(page.text).toContain(`You are signed in as <strong>${other.email}</strong>`)
+      }
+    }
+  })
+
   it('a member of any shop can’t be invited again, and an unknown shop is 404', async () => {
     const { accountId, email } = await sellerWithPassword(app)
     for (const account of [accountId, (await app.seller()).accountId]) {
