@@ -108,7 +108,7 @@ it('statements follow the ledger to the cent, also of an account that was closed
       'opening_balance,,,,,,0.00',
       expect.stringMatching(/^slc_[\w-]+,5.00,0.25,6.95,0.00,0.00,$/),
       `${march.sliceKey},33.33,1.67,6.95,1.11,0.00,`,
-      'total 2030-03 (fee invoice 2030-03-00001),38.33,1.92,13.90,1.11,0.00,',
+      'total 2030-03 (fee invoice 2030-03-00001 issued 2030-04-02T00:00:00Z),38.33,1.92,13.90,1.11,0.00,',
       'closing_balance,,,,,,49.20',
       '',
     ])

@@ -134,7 +134,8 @@ function aroundJson(statement: Statement) {
 
 /** The lines of the table before and after those of the slices: the first and last ones have the balances. */
 function aroundCsv({ month, openingCents, totals, closingCents, invoice }: Statement) {
-  const name = invoice ? `total ${month} (fee invoice ${invoice.number})` : `total ${month}`
+  const issued = invoice && `fee invoice ${invoice.number} issued ${timestamp(invoice.issuedAt)}`
+  const name = issued ? `total ${month} (${issued})` : `total ${month}`
   return {
     before: `slice_key,gross,commission,shipping,refunds,payout,balance\r\nopening_balance,,,,,,${euros(openingCents)}\r\n`,
     after: `${csvLine(name, totals)}closing_balance,,,,,,${euros(closingCents)}\r\n`,
