@@ -360,6 +360,10 @@ describe('the result of a transfer', () => {
       { state: 'paid', amount: 8.25, reason: null, lines: [{ gross: 10, refunds: 1.25 }] },
     ])
     expect(body.data.reference).not.toBe(reference)
+    for (const known of [reference, body.data.reference]) {
+      const found = await app.operator.get(`/operator/v1/payouts?reference=${known}`)
+      expect(found.body.data).toEqual([body.data])
+    }
     expect(await balanceOf(`seller:${seller.accountId}`)).toBe(0)
     expect((await reportOf(id, 'failed', failed)).status).toBe(409)
     await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
