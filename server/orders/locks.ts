@@ -18,12 +18,26 @@ export type LockedRow = {
 }
 
 /** `owedCents` is the debt of the seller after refunds of the slice (money/payouts.ts). */
-export type LockedSlice = { fulfilment: Fulfilment; tracked: boolean; owedCents: number }
+export type LockedSlice = {
+  fulfilment: Fulfilment
+  tracked: boolean
+  owedCents: number
+  trackingCode: string | null
+  trackingUrl: string | null
+}
 
 /** Locks a slice until the transaction ends. */
 export async function lockSlice({ db }: Context, sliceId: number): Promise<LockedSlice> {
   const [slice] = await db<LockedSlice[]>`
-    select fulfilment, tracked, owed_cents as "owedCents" from slices where id = ${sliceId} for no key update
+    select
+      fulfilment,
+      tracked,
+      owed_cents as "owedCents",
+      tracking_code as "trackingCode",
+      tracking_url as "trackingUrl"
+    from slices
+    where id = ${sliceId}
+    for no key update
   `
   return slice!
 }

@@ -63,6 +63,12 @@ export type Tracking = {
   updatedAt: Date | null
 }
 
+/** The URL that a parcel has with a new reading of its tracking: a URL is valid only for its own code. */
+export const trackingUrlAfter = (
+  before: { trackingCode: string | null; trackingUrl: string | null },
+  { code, url }: { code: string | null; url?: string | null | undefined },
+): string | null => url ?? (code === before.trackingCode ? before.trackingUrl : null)
+
 export type Transition = keyof typeof TRANSITIONS
 
 /** A transition of one row. The others change several rows of a slice together. */

@@ -7,6 +7,7 @@ import { sendMails } from '../mail/outbox.ts'
 import type { Metrics } from '../metrics.ts'
 import { partiesOf, shippedEmail } from './emails.ts'
 import { lockRows, lockSlice } from './locks.ts'
+import { trackingUrlAfter } from './order.ts'
 import { getSliceId } from './orders.ts'
 import { readSlice, type Slice } from './slice.ts'
 
@@ -46,8 +47,7 @@ export async function shipOrder<C extends Context & { metrics: Metrics }, T>(
         update slices
         set
           tracking_code = ${trackingCode},
-          -- A tracking URL is valid only for its own code.
-          tracking_url = case when tracking_code = ${trackingCode} then tracking_url end,
+          tracking_url = ${trackingUrlAfter(slice, { code: trackingCode })},
           tracking_updated_at = ${tx.now()}
         where id = ${sliceId}
       `

@@ -7,6 +7,7 @@ import { recordEvent } from '../events/record.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { labelWithheldEmail, partiesOf, trackingCodeEmail } from '../orders/emails.ts'
 import { lockSlice, markTracked } from '../orders/locks.ts'
+import { trackingUrlAfter } from '../orders/order.ts'
 import { readSlice } from '../orders/slice.ts'
 import { type Link, labelUrl, newLink } from './label-link.ts'
 import { FIRST_POLL_MS } from './poll-schedule.ts'
@@ -149,12 +150,13 @@ export async function applyReading(
     link: status === 'ready' ? before.link : null,
     carrierCode: reading.trackingCode ?? before.carrierCode,
     trackingCode,
-    // A tracking URL is valid only for its own code. It can contain the postal code of an erased buyer.
+    // It can contain the postal code of an erased buyer.
     trackingUrl: before.isErased
       ? null
-      : takesCode
-        ? (reading.trackingUrl ?? (hasNewCode ? null : before.trackingUrl))
-        : before.trackingUrl,
+      : trackingUrlAfter(before, {
+          code: trackingCode,
+          url: takesCode ? reading.trackingUrl : null,
+        }),
     // Without news from the carrier, a status that the operator has reported is the later one.
     trackingStatus:
       isNews || isWithheldNow || before.trackingStatus === null

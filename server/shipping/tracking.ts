@@ -3,7 +3,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { markTracked } from '../orders/locks.ts'
-import type { Tracking } from '../orders/order.ts'
+import { type Tracking, trackingUrlAfter } from '../orders/order.ts'
 import { readShipment, recordLabelReady, sendFirstCode } from './shipments.ts'
 
 /** Tracking that the operator received from the carrier. Absent fields keep their value. */
@@ -65,11 +65,13 @@ export function reportTracking(
     if (!before) throw sliceNotFound()
     const { id, ...tracking } = before
     if (!trackingCode && !trackingUrl && !status) return tracking
-    const hasNewCode = trackingCode !== undefined && trackingCode !== tracking.code
+    const code = trackingCode ?? tracking.code
     const after: Tracking = {
-      code: trackingCode ?? tracking.code,
-      // A tracking URL is valid only for its own code.
-      url: trackingUrl ?? (hasNewCode ? null : tracking.url),
+      code,
+      url: trackingUrlAfter(
+        { trackingCode: tracking.code, trackingUrl: tracking.url },
+        { code, url: trackingUrl },
+      ),
       status: status ?? tracking.status,
       updatedAt: now(),
     }
@@ -89,7 +91,7 @@ export function reportTracking(
     `
     await markTracked(tx, id)
     if (tracking.code === null && after.code !== null) await sendFirstCode(tx, id)
-    if (hasNewCode) {
+    if (code !== tracking.code) {
       const shipment = await readShipment(tx, id)
       if (shipment) await recordLabelReady(tx, shipment)
     }
