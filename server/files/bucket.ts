@@ -9,6 +9,11 @@ import type { FileStore } from './file-store.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const RESPONSE_TIMEOUT_MS = 20_000
+/**
+ * Time of an upload with its response: 300 KB at 7 KB/s. The kernel buffers a whole photo or label, so the connection doesn't
+ * show whether bytes still flow. The download of a photo and both of its uploads fit into its lease of 120 s.
+ */
+const UPLOAD_TIMEOUT_MS = 45_000
 /** The response to the last attempt is returned: it has S3's code, which an error of undici's has not. */
 const RETRIES = { maxRetries: 2, minTimeout: 100, maxTimeout: 1_000, throwOnError: false }
 /** S3's errors have some hundred bytes. */
@@ -20,6 +25,7 @@ const FORM = 's3://bucket/prefix?region=…&endpoint=https://…&force_path_styl
  * Stores files in a bucket of S3 or of a compatible service, with the credentials of aws-credentials.ts.
  *
  * @param options.environment the variables that AWS defines for all of its clients
+ * @param options.responseMs maximum time until a response to a read or deletion begins, and between its bytes
  * @throws StartError if the URL is invalid or no region is set
  */
 export async function openBucket(
@@ -27,13 +33,18 @@ export async function openBucket(
   {
     environment = process.env,
     log,
-  }: { environment?: NodeJS.ProcessEnv; log?: Pick<Log, 'warn'> | undefined } = {},
+    responseMs = RESPONSE_TIMEOUT_MS,
+  }: {
+    environment?: NodeJS.ProcessEnv
+    log?: Pick<Log, 'warn'> | undefined
+    responseMs?: number
+  } = {},
 ): Promise<FileStore> {
   const { root, region } = readBucketUrl(new URL(storageUrl), environment.AWS_REGION)
   const dispatcher = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: RESPONSE_TIMEOUT_MS,
-    bodyTimeout: RESPONSE_TIMEOUT_MS,
+    headersTimeout: responseMs,
+    bodyTimeout: responseMs,
   }).compose(interceptors.retry(RETRIES))
   const credentials = awsCredentials(environment, log)
 
@@ -65,6 +76,7 @@ export async function openBucket(
       headers: Object.fromEntries(signed.headers),
       body,
       dispatcher,
+      ...(method === 'PUT' && { headersTimeout: UPLOAD_TIMEOUT_MS }),
       signal,
     })
     const { statusCode } = response

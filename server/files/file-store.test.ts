@@ -276,6 +276,23 @@ describe('a bucket', () => {
     await expect(late).rejects.toThrow('stopping')
   })
 
+  it('an upload to a bucket may take longer than the response to a read', async () => {
+    const reading = Promise.withResolvers<void>()
+    const { port } = await startWebServer(async (req, res) => {
+      if (req.method === 'GET') return
+      await reading.promise
+      res.end()
+    })
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    const files = await openBucket(`s3://card-files?region=eu-west-1&${endpoint}`, {
+      responseMs: 1,
+    })
+    const upload = files.put('photos/x.jpg', BYTES, 'image/jpeg')
+    await expect(files.get('photos/x.jpg')).rejects.toThrow('Headers Timeout')
+    reading.resolve()
+    await upload
+  })
+
   it('without keys, a bucket uses the role of the container or the machine, and renews it', async () => {
     let issued = 0
     const { port } = await startWebServer((req, res) => {

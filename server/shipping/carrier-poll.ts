@@ -45,7 +45,7 @@ async function runPoll(
   try {
     if (purchase) return await resolveDoubt(ctx, carrier, purchase, { isLast })
     const shipment = await readShipment(ctx, sliceId)
-    await refreshShipment(ctx, carrier, shipment!)
+    await refreshShipment(ctx, carrier, shipment!, { isCalled: false })
   } catch (error) {
     if (!(error instanceof CarrierError)) throw error
     ctx.log.warn({ err: error, slice: sliceId }, 'cannot poll the carrier; retrying later')

@@ -28,6 +28,9 @@ export async function restoreLabel(ctx: ShippingContext, labelName: string): Pro
   const { carrier } = ctx
   if (shipment?.status !== 'ready' || carrier?.provider !== shipment.provider) return
   const reading: LabelReading = { id: shipment.carrierId, status: 'ready', message: null }
-  const stored = await storeLabel(ctx, carrier, reading, labelName, 'cannot fetch a lost label')
+  const stored = await storeLabel(ctx, carrier, reading, labelName, {
+    isCalled: true,
+    failure: 'cannot fetch a lost label',
+  })
   await discardErased(ctx, stored, await readShipment(ctx, lost!.sliceId))
 }

@@ -6,6 +6,7 @@ import {
   CarrierError,
   type CarrierShipment,
 } from '../carriers/carrier.ts'
+import type { FileStore } from '../files/file-store.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
@@ -806,6 +807,24 @@ describe('a reading of the carrier', () => {
     expect(await notStored()).toBe(before + 2)
     expect((await label(parcel)).body.data.status).toBe('ready')
     expect(await notStored()).toBe(before + 2)
+    expect((await eventsOf(parcel)).map((data) => data.has_label)).toEqual([false, true])
+  })
+
+  it('a label whose upload outlasts the patience of a call is stored by a poll', async () => {
+    const parcel = await order()
+    const { put } = app.ctx.files
+    const files: FileStore = {
+      ...app.ctx.files,
+      put: (name, bytes, type, signal) =>
+        signal ? Promise.reject(new Error('The upload is slow.')) : put(name, bytes, type),
+    }
+    await whileReplaced(app.ctx, { files }, async () => {
+      for (let call = 0; call < 2; call++) {
+        expect((await label(parcel)).body.data.status).toBe('processing')
+      }
+      await advance(app.operator, 3_600)
+      await app.runPolls()
+    })
     expect((await eventsOf(parcel)).map((data) => data.has_label)).toEqual([false, true])
   })
 

@@ -122,7 +122,7 @@ async function refreshIfIncomplete(ctx: ShippingContext, shipment: Shipment): Pr
   const isComplete = shipment.status === 'ready' && shipment.trackingCode !== null
   if (isComplete || shipment.isErased || carrier?.provider !== shipment.provider) return shipment
   try {
-    return await refreshShipment(ctx, carrier, shipment)
+    return await refreshShipment(ctx, carrier, shipment, { isCalled: true })
   } catch (error) {
     const problem = sellerError(ctx, error, shipment.sliceId)
     if (shipment.status === 'ready' && error instanceof CarrierError) return shipment
@@ -135,11 +135,12 @@ export async function refreshShipment(
   ctx: ShippingContext,
   carrier: Carrier,
   shipment: Shipment,
+  options: { isCalled: boolean },
 ): Promise<Shipment> {
   const { sliceId, status, labelName, isErased } = shipment
   const reading = await readingOf(carrier, shipment)
   if (status === 'ready' || isErased) return recordReading(ctx, sliceId, reading)
-  const stored = await storeLabel(ctx, carrier, reading, labelName)
+  const stored = await storeLabel(ctx, carrier, reading, labelName, options)
   const after = await recordReading(ctx, sliceId, stored)
   await discardErased(ctx, stored, after)
   return after

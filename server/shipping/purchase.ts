@@ -219,14 +219,14 @@ async function storeAndRecord(
   bought: CarrierShipment,
   options: RecordOptions,
 ): Promise<Shipment | undefined> {
-  const reading = await storeLabel(ctx, carrier, bought, purchase.labelName)
+  const reading = await storeLabel(ctx, carrier, bought, purchase.labelName, options)
   const shipment = await recordPurchase(ctx, purchase, reading, options)
   await discardErased(ctx, reading, shipment)
   if (shipment) ctx.metrics.countLabelPurchase(shipment.status)
   return shipment
 }
 
-/** A storage that hangs must not delay the responses to label calls. Labels are small. */
+/** A storage that hangs must not delay the responses to label calls. Labels are small, and polls wait longer. */
 const STORE_TIMEOUT_MS = 10_000
 
 /** The part of a carrier's reading that is about the label. */
@@ -236,6 +236,7 @@ export type LabelReading = Pick<CarrierShipment, 'id' | 'status' | 'message'>
  * Stores the label of a shipment that is `ready`. If the label cannot be fetched or stored, the shipment counts as
  * `processing`, and a later poll or call tries again.
  *
+ * @param isCalled whether a client waits for the response
  * @param failure logged if the label cannot be fetched or stored
  */
 export async function storeLabel<Reading extends LabelReading>(
@@ -243,12 +244,15 @@ export async function storeLabel<Reading extends LabelReading>(
   carrier: Carrier,
   reading: Reading,
   labelName: string,
-  failure = 'cannot store a label; retrying later',
+  {
+    isCalled,
+    failure = 'cannot store a label; retrying later',
+  }: { isCalled: boolean; failure?: string },
 ): Promise<Reading> {
   if (reading.status !== 'ready') return reading
   try {
     const pdf = await carrier.label(reading.id)
-    const timeout = AbortSignal.timeout(STORE_TIMEOUT_MS)
+    const timeout = isCalled ? AbortSignal.timeout(STORE_TIMEOUT_MS) : undefined
     await files.put(labelPath(`${labelName}.pdf`), pdf, 'application/pdf', timeout)
     return reading
   } catch (error) {
