@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { ApiError, conflict, providerError } from '../errors.ts'
 import { orderNotFound } from '../orders/order.ts'
 import { orAborted } from '../outbound/guarded-connector.ts'
+import { type BudgetShare, byteBudget } from '../queue/byte-budget.ts'
 import { limitConcurrency } from '../queue/limit-concurrency.ts'
 import { type Label, labelPath } from './label.ts'
 import { restoreLabel } from './label-file.ts'
@@ -98,6 +99,9 @@ const notStarted = () =>
 /** Labels are small; a carrier that sends larger files must not fill the memory. */
 const MAX_MERGED_BYTES = 32 * 1024 * 1024
 
+/** Files that the calls of this process have in memory: those of usual calls have some megabytes. */
+const openMemory = byteBudget(4 * MAX_MERGED_BYTES)
+
 /**
  * Parsing and writing PDFs takes CPU time and memory, so that one is merged at a time. Files are read outside of it:
  * otherwise a slow storage would let all sellers wait for one.
@@ -140,17 +144,22 @@ export async function mergeLabels(
   return afterOthersOf(accountId, async () => {
     const timeout = AbortSignal.timeout(Math.max(0, Math.ceil(readUntil - performance.now())))
     const ended = AbortSignal.any([gone, timeout])
-    const files = await readFiles(ctx, names, { ended, gone, fetchUntil })
-    const { pdf, printed } = await oneAtATime(async () => {
-      if (gone.aborted) throw noFiles()
-      return merge(ctx, files, hasCover ? missingIn : () => [])
-    })
-    if (printed.size === 0) {
-      throw files.size < names.size
-        ? noFiles()
-        : conflict('None of these orders has a label to print.')
+    const memory = openMemory()
+    try {
+      const files = await readFiles(ctx, names, { ended, gone, fetchUntil, memory })
+      const { pdf, printed } = await oneAtATime(async () => {
+        if (gone.aborted) throw noFiles()
+        return merge(ctx, files, hasCover ? missingIn : () => [])
+      })
+      if (printed.size === 0) {
+        throw files.size < names.size
+          ? noFiles()
+          : conflict('None of these orders has a label to print.')
+      }
+      return { pdf, missing: missingIn(printed) }
+    } finally {
+      memory.close()
     }
-    return { pdf, missing: missingIn(printed) }
   })
 }
 
@@ -200,7 +209,12 @@ async function afterOthersOf<T>(accountId: number, task: () => Promise<T>): Prom
 async function readFiles(
   ctx: ShippingContext,
   names: Map<number, string>,
-  { ended, gone, fetchUntil }: { ended: AbortSignal; gone: AbortSignal; fetchUntil: number },
+  {
+    ended,
+    gone,
+    fetchUntil,
+    memory,
+  }: { ended: AbortSignal; gone: AbortSignal; fetchUntil: number; memory: BudgetShare },
 ): Promise<Map<number, Buffer>> {
   const limit = limitConcurrency(CONCURRENCY)
   let bytes = 0
@@ -213,6 +227,7 @@ async function readFiles(
       if (bytes > MAX_MERGED_BYTES) {
         throw conflict('These labels are too large for one PDF. Request fewer at once.')
       }
+      await memory.take(chunk.length)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks)

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CarrierError } from '../../carriers/carrier.ts'
@@ -224,6 +225,40 @@ describe('one PDF of several labels from a storage that fails', () => {
       expect(reads).toBe(4)
     })
     expect((await mergedLabels(one.shop, one.orders)).headers['x-missing-labels']).toBeUndefined()
+  })
+
+  it('labels of all sellers for one PDF each take a limited memory together, and each call gets its turn', async () => {
+    const shops = await Promise.all(Array.from({ length: 6 }, () => labels(1)))
+    const allStarted = Promise.withResolvers<void>()
+    const breaking = Promise.withResolvers<void>()
+    const megabyte = Buffer.alloc(1024 * 1024)
+    let started = 0
+    let megabytes = 0
+    let complete = 0
+    /** A file of 30 MB whose end breaks off. */
+    async function* content() {
+      if (++started === shops.length) allStarted.resolve()
+      await allStarted.promise
+      for (let i = 0; i < 30; i++) {
+        megabytes++
+        yield megabyte
+      }
+      complete++
+      await breaking.promise
+      throw new Error('The storage is broken.')
+    }
+    const large = async () => ({
+      stream: Readable.from(content(), { highWaterMark: 1 }),
+      length: undefined,
+    })
+    await whileReplaced(app.ctx.files, { get: large }, async () => {
+      const calls = shops.map(({ shop, orders }) => mergedLabels(shop, orders))
+      await until('the first file is read', () => complete > 0)
+      expect(megabytes).toBeLessThan(170)
+      breaking.resolve()
+      for (const call of calls) expect((await call).statusCode).toBe(502)
+      expect(megabytes).toBe(6 * 30)
+    })
   })
 
   it('a client that disconnects ends its call for one PDF of several labels', async () => {
