@@ -301,11 +301,12 @@ function changeOf(action: Asked['action'], data: FormData): Action {
   return { action: 'status', status: action === 'hide' ? 'hidden' : 'active' }
 }
 
-/** How far a bulk edit has come. */
+/** How far a bulk edit has come. Its calls begin with the newest listings. */
 function doneIn({ progress, sentAt }: Run, count: number): string {
-  const done = formatNumber(progress.changed + failedIn(progress))
+  const done = progress.changed + failedIn(progress)
+  const which = done > 0 && done < count ? ': the newest ones' : ''
   const unknown = sentAt === null ? '' : ' Up to 1,000 more may be changed already.'
-  return `${done} of ${plural(count, 'listing')} are done.${unknown}`
+  return `${formatNumber(done)} of ${plural(count, 'listing')} are done${which}.${unknown}`
 }
 
 const failedIn = ({ failed }: Progress) => [...failed.values()].reduce((sum, n) => sum + n, 0)

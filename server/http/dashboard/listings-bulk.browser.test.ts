@@ -237,7 +237,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
       ++calls === 2 ? route.fulfill({ status: 500, json: {} }) : route.continue(),
     )
     await dialog.getByRole('button', { name: 'Change prices' }).click()
-    await dialog.getByText('1,000 of 1,001 listings are done.').waitFor()
+    await dialog.getByText('1,000 of 1,001 listings are done: the newest ones.').waitFor()
     const bar = dialog.getByRole('progressbar')
     expect(await bar.evaluate((bar) => bar.scrollHeight - bar.clientHeight)).toBe(0)
     await expectAccessible(page)
@@ -255,7 +255,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
       await dialog.getByRole('button', { name: 'Change prices' }).click()
       await dialog.getByRole('button', { name: 'Stop' }).click()
       response.release()
-      await dialog.getByText('1,000 of 1,001 listings are done.').waitFor()
+      await dialog.getByText('1,000 of 1,001 listings are done: the newest ones.').waitFor()
       await dialog.getByRole('button', { name: choice }).last().click()
       await dialog.waitFor({ state: 'detached' })
       await page.getByRole('region', { name: 'Selected listings' }).waitFor({ state: 'detached' })
@@ -315,7 +315,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
       Array(2).fill('Leave this page? The change of the listings would stop half-way.'),
     )
     response.release()
-    await page.getByText('1,000 of 1,001 listings are done.').waitFor()
+    await page.getByText('1,000 of 1,001 listings are done: the newest ones.').waitFor()
     expect(await prices()).toEqual([
       [100, 1],
       [200, 1_000],
