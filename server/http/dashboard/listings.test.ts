@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { failedCsv, guessMapping, readCsv, readRow } from '../../../sdk/src/csv.ts'
+import { raiseVersion } from '../../catalog/import/save-records.ts'
 import { startTestApp, type TestApp } from '../../test/app.ts'
 import { importRecords } from '../../test/catalog-fixture.ts'
 import {
@@ -260,6 +261,13 @@ describe('changes in the dashboard', () => {
     const again = await member.get(path)
     expect(idsIn(again)).toEqual([other, found])
     expect((await edit(again.body.catalog_version, 'again')).body.data.changed).toBe(2)
+
+    // As another process does, whose signal has not arrived here.
+    await raiseVersion(app.ctx.db, [])
+    const newer = await edit(again.body.catalog_version + 1, 'newer')
+    expect(newer.body.data).toMatchObject({ changed: 2 })
+    expect((await edit(again.body.catalog_version, 'older')).status).toBe(409)
+    expect((await edit(again.body.catalog_version + 2, 'unknown')).status).toBe(409)
   })
 
   it('a bulk edit counts as one write for each 100 listings, and one beyond the limit has no effect', async () => {

@@ -257,7 +257,7 @@ export const listingsApi =
       async (request, reply) => {
         const { body, member } = request
         const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
-        const { current } = ctx.catalog
+        const current = await catalogFor(ctx, body)
         const ids = body.ids ?? (await idsFor(ctx, member.accountId, current, body))
         await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
         return sendOnce(ctx, reply, identity, async (tx) => {
@@ -354,6 +354,15 @@ const auditedEdit = ({ ids, search, before, action, percent, status }: BulkEditB
   percent,
   status,
 })
+
+/** The catalog for an edit. Another process may have shown the search with a newer one than this process has. */
+async function catalogFor(
+  { catalog }: Service,
+  { search, catalog_version: shown = 0 }: BulkEditBody,
+): Promise<Catalog> {
+  if (search?.q !== undefined && shown > catalog.current.version) await catalog.refresh()
+  return catalog.current
+}
 
 /**
  * Checks that a search by text finds the listings that it was shown with: another catalog can have other items of that
