@@ -42,7 +42,7 @@ export type SlicePosition = { after?: string | undefined; before?: string | unde
 const MAX_WALKED = 2_000
 
 /** The slices on one side of a position, the nearest first: SQL about `created_at` and `id`. */
-type Side = { isOnIt: Fragment; order: Fragment }
+type Side = { isOnIt: (id: Fragment) => Fragment; order: Fragment }
 
 /**
  * A page of a seller's slices, newest first. The page is found by its position instead of a number, and nothing is
@@ -66,12 +66,12 @@ export async function listSlices(
       accountId,
       wanted,
       {
-        isOnIt:
+        isOnIt: (id) =>
           position === undefined
             ? db`true`
             : isBackward
-              ? db`(created_at, id) > (${position.createdAt}, ${position.id})`
-              : db`(created_at, id) < (${position.createdAt}, ${position.id})`,
+              ? db`(created_at, ${id}) > (${position.createdAt}, ${position.id})`
+              : db`(created_at, ${id}) < (${position.createdAt}, ${position.id})`,
         order: db`order by ${isBackward ? db`created_at, id` : db`created_at desc, id desc`}`,
       },
       size + 1,
@@ -157,14 +157,8 @@ async function findIds(
   side: Side,
   limit: number,
 ): Promise<number[]> {
-  const { isOnIt, order } = side
-  const first = (count: number) => db`
-    select id, created_at
-    from (${candidates(db, accountId, filters, order)}) candidate
-    where ${isOnIt}
-    ${order}
-    limit ${count}
-  `
+  const { order } = side
+  const first = (count: number) => db`${candidates(db, accountId, filters, side)} limit ${count}`
   if (filters.buyer === undefined) return idsIn(await db<{ id: number }[]>`${first(limit)}`)
   const [walk] = await db<{ ids: number[]; walked: number }[]>`
     select
@@ -216,7 +210,7 @@ async function findIdsOfBuyer(
         where checkout_id = buyers.checkout_id and account_id = ${accountId} ${hasStatus}
         limit 1
       ) candidate
-      where ${isOnIt} ${isIn(db, period)}
+      where ${isOnIt(db`id`)} ${isIn(db, period)}
       ${order}
       limit ${limit}
     `,
@@ -231,21 +225,29 @@ const isIn = (db: Db, { from, to }: Pick<SliceFilters, 'from' | 'to'>) => db`
 `
 
 /**
- * The slices with a status in a period. The rows of a slice have its time, so a status is found with the index of the
- * rows. `distinct` needs the order of the list, otherwise it chooses its own and reads all rows with the status.
+ * The slices with a status in a period, on one side of a position. The rows of a slice have its time, so a status is found
+ * with the index of the rows. The caller adds the limit to this level, because PostgreSQL plans a DISTINCT inside another
+ * SELECT for all of its rows: a shop with most of all orders would have them read and sorted for each page.
  */
 const candidates = (
   db: Db,
   accountId: number,
   { status, ...period }: SliceFilters,
-  order: Fragment,
+  { isOnIt, order }: Side,
 ) =>
   status === undefined
-    ? db`select id, created_at from slices where account_id = ${accountId} ${isIn(db, period)}`
+    ? db`
+        select id, created_at
+        from slices
+        where account_id = ${accountId} ${isIn(db, period)} and ${isOnIt(db`id`)}
+        ${order}
+      `
     : db`
         select distinct created_at, slice_id as id
         from orders
-        where account_id = ${accountId} and status = ${status} ${isIn(db, period)}
+        where
+          account_id = ${accountId} and status = ${status} ${isIn(db, period)}
+          and ${isOnIt(db`slice_id`)}
         ${order}
       `
 
