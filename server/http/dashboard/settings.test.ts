@@ -1,6 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { changeAccount } from '../../accounts/accounts.ts'
 import { type SignedInClient, startTestApp, type TestApp } from '../../test/app.ts'
-import { cookieOf, form, mailedToken, mailsTo, PASSWORD } from '../../test/fixtures/members.ts'
+import {
+  cookieOf,
+  form,
+  mailedToken,
+  mailsTo,
+  PASSWORD,
+  PASSWORD_HASH,
+} from '../../test/fixtures/members.ts'
 import { LABEL } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
@@ -18,8 +26,7 @@ const shopOf = async ({ get }: SignedInClient) => (await get('/dashboard/api/me'
 async function memberWithPassword(): Promise<SignedInClient> {
   time += 3_600_000
   const member = await app.member()
-  const account = `/operator/v1/accounts/${member.accountId}`
-  await app.operator.patch(account, { payload: { password: PASSWORD } })
+  await changeAccount(app.ctx, member.accountId, { passwordHash: PASSWORD_HASH })
   const signedIn = await app.anyone.post(
     '/signin',
     form({ email: member.email, password: PASSWORD }),
