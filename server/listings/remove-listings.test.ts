@@ -12,18 +12,34 @@ beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
 })
 
-const ORDERS = 12_000
+/** Orders that one transaction changes. */
+const BATCH = 5_000
+/** The last ones need a transaction of their own. */
+const ORDERS = BATCH + 200
 
 /** A seller with completed orders of one listing. */
-async function sellerWithOrders() {
+async function sellerWithOrders(orders = ORDERS) {
   const { db } = app.ctx
   const seller = await app.seller()
   const [listing] = await list(seller, cardItem())
-  await insertSlices(db, seller.accountId, Array(ORDERS).fill('Ash'), { from: new Date(0) })
+  await insertSlices(db, seller.accountId, Array(orders).fill('Ash'), { from: new Date(0) })
   await db`update orders set listing_id = ${listing!} where account_id = ${seller.accountId}`
   return { seller, listing: listing! }
 }
 type Shop = Pick<Awaited<ReturnType<typeof sellerWithOrders>>, 'seller' | 'listing'>
+
+/** The numbers of a seller's orders that lost their reference in one transaction each. */
+async function transactionsOf(accountId: number): Promise<number[]> {
+  const transactions = await app.ctx.db<{ orders: number }[]>`
+    select count(*) as orders
+    from orders
+    -- An incremental sync reads the orders again.
+    where account_id = ${accountId} and listing_id is null and updated_at > '2020-01-01'
+    group by xmin::text
+    order by orders
+  `
+  return transactions.map(({ orders }) => orders)
+}
 
 const OPERATOR = '/operator/v1'
 const WAYS: [string, (shop: Shop) => Promise<{ status: number; text: string }>][] = [
@@ -44,7 +60,6 @@ const WAYS: [string, (shop: Shop) => Promise<{ status: number; text: string }>][
 it.each(WAYS)(
   'no order names a listing that %s, and each transaction changes a bounded number of orders',
   async (_, remove) => {
-    const { db } = app.ctx
     const shop = await sellerWithOrders()
     const { accountId } = shop.seller
     const removed = await remove(shop)
@@ -59,21 +74,13 @@ it.each(WAYS)(
     expect(body.meta.total).toBe(0)
 
     await forgetRemoved(app.ctx)
-    const transactions = await db<{ orders: number }[]>`
-      select count(*) as orders
-      from orders
-      -- An incremental sync reads the orders again.
-      where account_id = ${accountId} and listing_id is null and updated_at > '2020-01-01'
-      group by xmin::text
-      order by orders
-    `
-    expect(transactions.map(({ orders }) => orders)).toEqual([2_000, 5_000, 5_000])
+    expect(await transactionsOf(accountId)).toEqual([200, BATCH])
   },
 )
 
 it('the completed orders of a listing that is taken down do not wait for its open ones, which change at once as well', async () => {
   const { db } = app.ctx
-  const { seller, listing } = await sellerWithOrders()
+  const { seller, listing } = await sellerWithOrders(BATCH + ORDERS)
   const [open] = await db<[{ id: number }]>`
     update orders
     set status = 'disputed'
@@ -90,10 +97,11 @@ it('the completed orders of a listing that is taken down do not wait for its ope
     `
     return rows.map(({ id }) => id)
   }
-  expect(await changed()).toHaveLength(5_001)
+  expect(await changed()).toHaveLength(BATCH + 1)
   expect(await changed()).toContain(open.id)
   await forgetRemoved(app.ctx)
-  expect(await changed()).toHaveLength(ORDERS)
+  expect(await changed()).toHaveLength(BATCH + ORDERS)
+  expect(await transactionsOf(seller.accountId)).toEqual([199, BATCH, BATCH])
   const named = () => db<{ id: number }[]>`select id from orders where listing_id = ${listing}`
   expect(await named()).toEqual([open])
   await db`update orders set status = 'received' where id = ${open.id}`
