@@ -422,7 +422,7 @@ describe('the counts of listings and orders', () => {
 
   it('what changed since a time and its total are those of plain SQL, for few rows, nearly all, and half of them', async () => {
     const { accountId } = await app.seller()
-    await insertRows(app.ctx, accountId, 12_000)
+    await insertRows(app.ctx, accountId, 3_000)
     await foldCounts(app.ctx)
     await insertRows(app.ctx, accountId, 500)
     await app.ctx.db`
