@@ -218,11 +218,11 @@ describe('a forgotten password', () => {
     await forgot(email)
     const token = await mailedToken(app, email)
     const uses = await Promise.all(
-      Array.from({ length: 6 }, (_, i) =>
+      Array.from({ length: 3 }, (_, i) =>
         post('/password/reset', { token, password: `${NEW} ${i}` }),
       ),
     )
-    expect(uses.map(({ status }) => status).toSorted()).toEqual([200, ...Array(5).fill(404)])
+    expect(uses.map(({ status }) => status).toSorted()).toEqual([200, 404, 404])
     const winner = uses.findIndex(({ status }) => status === 200)
     expect((await signIn(email, `${NEW} ${winner}`)).status).toBe(303)
   })
