@@ -26,7 +26,7 @@ import {
   startService,
   type TestResponse,
 } from './test/process.ts'
-import { copySmallProgram, SMALL_CATALOG } from './test/small-program.ts'
+import { SMALL_CATALOG, SMALL_CATALOG_PRELOAD } from './test/small-catalog.ts'
 import { until } from './test/until.ts'
 
 const BUNDLED_CATALOG = { sets: 172, cards: 20_106 }
@@ -195,7 +195,7 @@ describe('after a kill', () => {
     expect(killed.stdout()).not.toContain('Imported')
 
     const settings = { ...onDatabase(url), DATA_DIR: killed.dataDir }
-    const next = await started(settings, { program: smallProgram() })
+    const next = await started(settings, SMALL)
     expect(next.stdout()).toContain('Imported the bundled catalog: ')
     expect(await totals(next, next.printed().key)).toEqual(SMALL_CATALOG)
     await next.stop()
@@ -246,7 +246,7 @@ describe('a signal to a service with a database of its own', () => {
     expect(isOff(interrupted.dataDir, pid)).toBe(true)
 
     const settings = { DATA_DIR: interrupted.dataDir }
-    const next = await started(settings, { program: smallProgram() })
+    const next = await started(settings, SMALL)
     expect(await totals(next, next.printed().key)).toEqual(SMALL_CATALOG)
     await next.stop()
   })
@@ -255,7 +255,7 @@ describe('a signal to a service with a database of its own', () => {
 describe('an uncaught exception', () => {
   it('a service whose output nobody reads serves requests, and stops its embedded database after an uncaught exception', async () => {
     const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
-    const service = await startService({}, { preload, program: smallProgram() })
+    const service = await startService({}, { preload: preload + SMALL_CATALOG_PRELOAD })
     service.closeOutput()
     await until('it is ready', async () => {
       const { status } = await service.get('/health/ready').catch(() => ({ status: 0 }))
@@ -611,7 +611,7 @@ describe.concurrent('outside the sandbox', () => {
 describe.concurrent('the lines of a sandbox about its settings', () => {
   it('a start with all settings of a marketplace but DATABASE_URL warns in the log and in its printed lines', async () => {
     const settings = { ...PRODUCTION, OPERATOR_TOKEN: PRODUCTION.SECRET_KEY }
-    const service = await started(settings, { program: smallProgram() })
+    const service = await started(settings, SMALL)
     await service.stop()
     expect(service.stdout()).toMatch(/^ {2}sandbox +because DATABASE_URL is missing;/m)
     const msg = expect.stringMatching(/^DATABASE_URL is missing/)
@@ -725,10 +725,9 @@ describe('several processes', () => {
   beforeAll(async () => {
     ;({ db, url } = await testDatabase('empty'))
     await db.unsafe(EMPTIED)
-    const options = { program: smallProgram() }
     // Each process would make a key of its own, and the second could not read the demo seller's bank account.
     const settings = { ...onDatabase(url), SECRET_KEY: PRODUCTION.SECRET_KEY }
-    const starting = [1, 2].map(() => startService(settings, options))
+    const starting = [1, 2].map(() => startService(settings, SMALL))
     ;[a, b] = (await Promise.all(starting)) as [Service, Service]
     atReady = await Promise.all(
       [a, b].map(async (service) => totals(service, (await service.ready()).printed().key)),
@@ -809,8 +808,8 @@ describe('several processes', () => {
   it('two processes that start together on one empty DATA_DIR share a database until the last one stops', async () => {
     const dataDir = newDataDir()
     const [first, second] = await Promise.all([
-      started({ DATA_DIR: dataDir }, { program: smallProgram() }),
-      started({ DATA_DIR: dataDir }, { program: smallProgram() }),
+      started({ DATA_DIR: dataDir }, SMALL),
+      started({ DATA_DIR: dataDir }, SMALL),
     ])
     const { pid } = embedded(dataDir)
     expect(logOf(dataDir).match(/starting PostgreSQL/g)).toHaveLength(1)
@@ -875,19 +874,15 @@ async function watchFirstStart(): Promise<Watched> {
   return { service: await service.ready(), whileImporting, atReady }
 }
 
-let program: string | undefined
-
-function smallProgram(): string {
-  program ??= copySmallProgram()
-  return program
-}
+/** The options of a start that imports the small catalog. */
+const SMALL = { preload: SMALL_CATALOG_PRELOAD }
 
 let template: Promise<string> | undefined
 
 /** A DATA_DIR after a first start with the small catalog. It is made once, and copied by the tests. */
 function usedDataDir(): Promise<string> {
   template ??= (async () => {
-    const service = await started({}, { program: smallProgram() })
+    const service = await started({}, SMALL)
     await service.stop()
     return service.dataDir
   })()

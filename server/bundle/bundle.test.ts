@@ -1,25 +1,51 @@
 import { execSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { newHome } from '../test/embedded-homes.ts'
 import { makeImage } from '../test/image.ts'
 import { runToEnd, startService } from '../test/process.ts'
-import { copySmallProgram, writeSmallCatalog } from '../test/small-program.ts'
+import { SMALL_CATALOG_PRELOAD } from '../test/small-catalog.ts'
 import type { Bundle } from './bundle.ts'
 
 /** The bundle of `cardstall.js`, on copies of the program. */
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url))
 
+/** Sources with a package and a part that is loaded later. They are bundled in a fraction of the program's time. */
+const SOURCES = {
+  'server/main.ts': `
+    import { parse } from 'postgres-array'
+    export async function run([name]: string[]): Promise<void> {
+      const { print } = await import('./print.ts')
+      print(\`Unknown command "\${parse(\`{\${name}}\`)}"\\n\`)
+    }
+  `,
+  'server/print.ts': 'export const print = (text: string) => process.stderr.write(text)',
+}
+
 let program: string
 let root: string
 beforeEach(() => {
-  program = copySmallProgram()
-  root = dirname(program)
+  root = newHome()
+  for (const name of ['cardstall.js', 'package.json', 'server/bundle', 'server/time']) copy(name)
+  for (const [name, text] of Object.entries(SOURCES)) writeFileSync(file(name), text)
+  symlinkSync(join(REPOSITORY, 'node_modules'), file('node_modules'))
+  program = file('cardstall.js')
 })
 
 const file = (name: string) => join(root, name)
+const copy = (name: string) => cpSync(join(REPOSITORY, name), file(name), { recursive: true })
 const readBundle = (): Bundle => JSON.parse(readFileSync(file('server/dist/bundle.json'), 'utf8'))
 const filesOfBundle = () => readdirSync(file('server/dist')).sort()
 
@@ -31,9 +57,9 @@ const edit = (name: string, from: string, to: string) =>
 
 describe('cardstall.js', () => {
   it('bundles the program once, and again after a change of its sources or the loss of a file', async () => {
-    rmSync(file('server/dist'), { recursive: true })
     expect(await runUnknown()).toMatch(/^Unknown command "sing"/)
     const first = readBundle()
+    expect(first.files.length).toBeGreaterThan(1)
     expect(filesOfBundle()).toEqual([...first.files, 'bundle.json'].sort())
 
     edit(`server/dist/${first.files.find((name) => isMain(name))}`, 'Unknown', 'Bundled')
@@ -48,6 +74,7 @@ describe('cardstall.js', () => {
   })
 
   it('files that a running service may load stay for a day after their bundle was replaced, however old they are', async () => {
+    await runUnknown()
     const first = readBundle()
     const old = file('server/dist/old.js')
     writeFileSync(old, '')
@@ -67,6 +94,7 @@ describe('cardstall.js', () => {
   })
 
   it('two programs that start at the same time both bundle it and run', async () => {
+    await runUnknown()
     edit('server/main.ts', 'Unknown', 'Strange')
     const outputs = await Promise.all([runUnknown(), runUnknown()])
     for (const output of outputs) expect(output).toMatch(/^Strange command "sing"/)
@@ -74,7 +102,6 @@ describe('cardstall.js', () => {
   })
 
   it('runs the sources if they cannot be bundled, and says why', async () => {
-    rmSync(file('server/dist'), { recursive: true })
     writeFileSync(file('server/dist'), '')
     expect(await runUnknown()).toMatch(
       /^The program could not be bundled, and runs from its sources: .*server\/dist.*\nUnknown command "sing"/,
@@ -82,6 +109,7 @@ describe('cardstall.js', () => {
   })
 
   it('runs the sources without the bundler', async () => {
+    copy('server')
     rmSync(file('server/dist'), { recursive: true })
     const packages = readdirSync(file('node_modules'))
     unlinkSync(file('node_modules'))
@@ -96,9 +124,9 @@ describe('cardstall.js', () => {
 
   it('the image is built from the files that its Dockerfile copies, and is a complete service without sources', async () => {
     const image = makeImage()
-    writeSmallCatalog(dirname(image))
     expect(existsSync(join(dirname(image), 'server/main.ts'))).toBe(false)
-    const service = await startService({}, { program: image }).then((started) => started.ready())
+    const options = { program: image, preload: SMALL_CATALOG_PRELOAD }
+    const service = await (await startService({}, options)).ready()
     const { key } = service.printed()
     for (const path of [
       '/v1/cards?q=charizard',

@@ -18,14 +18,14 @@ import {
   type Settings,
   startService,
 } from '../test/process.ts'
-import { copySmallProgram } from '../test/small-program.ts'
+import { SMALL_CATALOG_PRELOAD } from '../test/small-catalog.ts'
 import { until } from '../test/until.ts'
 
 const CONNECTIONS = 8
 const KILLED = 'a process of the service was killed during its start'
 
-const started = async (settings: Settings = {}, program?: string) =>
-  (await startService({ PROCESSES: '2', ...NO_LIMITS, ...settings }, { program })).ready()
+const started = async (settings: Settings = {}, preload?: string) =>
+  (await startService({ PROCESSES: '2', ...NO_LIMITS, ...settings }, { preload })).ready()
 
 /** The processes that run and listen. */
 const listening = (service: Service) =>
@@ -265,8 +265,7 @@ describe('two processes on one database', () => {
 })
 
 it('two processes share one port and one embedded database and stop together, and a kill -9 of the primary ends both', async () => {
-  const program = copySmallProgram()
-  const service = await started({}, program)
+  const service = await started({}, SMALL_CATALOG_PRELOAD)
   const { pid } = embedded(service.dataDir)
   const processes = await bothListen(service)
   await onConnections(service, CONNECTIONS, '/health/live')
@@ -277,7 +276,7 @@ it('two processes share one port and one embedded database and stop together, an
   await service.stop('SIGKILL')
   await until('all processes have ended', () => !processes.some(isAlive))
 
-  const next = await started({ DATA_DIR: service.dataDir }, program)
+  const next = await started({ DATA_DIR: service.dataDir })
   expect(next.printed().key).toBe(service.printed().key)
   const nextProcesses = await bothListen(next)
   expect(await next.stop()).toMatchObject({ code: 0, signal: null })

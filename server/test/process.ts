@@ -2,8 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
 import { cleanUp, exited, hasExited, isAlive, newHome } from './embedded-homes.ts'
 import { freePort } from './free-port.ts'
 import { whenFileEnds } from './when-file-ends.ts'
@@ -219,7 +220,7 @@ function launch(
       PATH: process.env.PATH,
       HOME: homedir(),
       // The paths of a copy are new in each run: its compiled modules must not stay in the user's cache.
-      ...(options.program && { NODE_COMPILE_CACHE: join(dirname(options.program), 'compiled') }),
+      ...(options.program && { NODE_COMPILE_CACHE: join(inject('folder'), 'compiled') }),
       ...settings,
     },
     detached: options.group ?? false,

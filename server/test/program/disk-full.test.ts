@@ -6,6 +6,9 @@ import { connect } from '../../database/connect.ts'
 import { newHome } from '../embedded-homes.ts'
 import { freePort } from '../free-port.ts'
 import { embedded, isOff, runToEnd, startService } from '../process.ts'
+import { SMALL_CATALOG_PRELOAD } from '../small-catalog.ts'
+
+const SMALL = { preload: SMALL_CATALOG_PRELOAD }
 
 const mounted: string[] = []
 afterEach(() => {
@@ -48,7 +51,7 @@ it.skipIf(!mayMount)(
     resize('55m')
     expect((await fails()).stdout).toContain('Importing the bundled catalog')
     resize('300m')
-    const service = await (await startService(settings)).ready()
+    const service = await (await startService(settings, SMALL)).ready()
     const { pid } = embedded(settings.DATA_DIR)
     expect(await service.stop()).toMatchObject({ code: 0 })
     expect(isOff(settings.DATA_DIR, pid)).toBe(true)
@@ -67,7 +70,7 @@ it.skipIf(!mayMount)(
       LOG_LEVEL: 'error',
       SANDBOX: 'true',
     }
-    const service = await (await startService(settings)).ready()
+    const service = await (await startService(settings, SMALL)).ready()
     const { pid, url } = embedded(settings.DATA_DIR)
     const filler = join(disk, 'filler')
     expect(() => writeFileSync(filler, Buffer.alloc(SIZE))).toThrow('ENOSPC')
