@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -54,6 +53,8 @@ function makeBundle(): string | undefined {
   if (!existsSync(BUNDLER)) return undefined
   // In another process, because the bundler takes half a gigabyte.
   const options = { encoding: 'utf8', timeout: TIMEOUT_MS } as const
+  // Loaded here, because it would cost each start some milliseconds.
+  const { spawnSync } = process.getBuiltinModule('node:child_process')
   const { status, stderr, error } = spawnSync(process.execPath, [BUILD], options)
   if (status === 0) return currentBundle()
   const reason =
@@ -73,11 +74,13 @@ export function readBundle(): Bundle | undefined {
 /** The current state of a file. */
 export function inputOf(file: string): Input {
   const { mtimeMs, size } = statSync(file)
-  // Copies of a file keep no fractions.
-  return [path.relative(ROOT, file), Math.trunc(mtimeMs), size]
+  return [path.relative(ROOT, file), withoutFraction(mtimeMs), size]
 }
 
-function isUnchanged(input: Input): boolean {
-  const file = path.join(ROOT, input[0])
-  return existsSync(file) && inputOf(file).every((value, i) => value === input[i])
+function isUnchanged([name, changedAt, size]: Input): boolean {
+  const found = statSync(ROOT + name, { throwIfNoEntry: false })
+  return found?.size === size && withoutFraction(found.mtimeMs) === changedAt
 }
+
+/** Copies of a file keep no fractions of a millisecond. */
+const withoutFraction = Math.trunc
