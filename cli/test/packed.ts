@@ -1,17 +1,16 @@
 import { execFile, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { copyFile, mkdtemp, readdir, rename } from 'node:fs/promises'
+import { copyFile, readdir } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
-import { expect, inject } from 'vitest'
-import { connectAlone } from '../../server/database/connect.ts'
+import { expect } from 'vitest'
 import { startTestApp, type TestApp } from '../../server/test/app.ts'
 import { startWebServer } from '../../server/test/fakes/network.ts'
 import { cardItem, list, NO_LIMITS } from '../../server/test/fixtures/listings.ts'
 import { buy, LABEL, LETTER, openShop, PARCEL } from '../../server/test/fixtures/orders.ts'
 import { freePort } from '../../server/test/free-port.ts'
+import { madeOnce } from '../../server/test/made-once.ts'
 import { newDirectory } from '../../server/test/new-directory.ts'
 import { until } from '../../server/test/until.ts'
 
@@ -37,24 +36,15 @@ export async function startShop(): Promise<void> {
   seller = await openShop(app, PARCEL, LABEL, LETTER)
 }
 
-/** The packed program. Test files run in several processes: an advisory lock lets the first one pack it for the whole run. */
+/** The packed program. */
 async function packedProgram(): Promise<string> {
-  const target = path.join(inject('folder'), 'cli')
-  const db = connectAlone(inject('databaseServer'))
-  try {
-    await db`select pg_advisory_lock(hashtext(${target}))`
-    if (!existsSync(target)) {
-      const unfinished = await mkdtemp(`${target}-`)
-      await execute('npm', ['pack', '--pack-destination', unfinished], {
-        cwd: path.join(import.meta.dirname, '..'),
-      })
-      await rename(unfinished, target)
-    }
-    const [archive] = await readdir(target)
-    return path.join(target, archive!)
-  } finally {
-    await db.end({ timeout: 1 })
-  }
+  const target = await madeOnce('cli', (folder) =>
+    execute('npm', ['pack', '--pack-destination', folder], {
+      cwd: path.join(import.meta.dirname, '..'),
+    }),
+  )
+  const [archive] = await readdir(target)
+  return path.join(target, archive!)
 }
 
 /** `input` is all of stdin; null leaves it open. */

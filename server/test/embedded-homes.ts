@@ -23,6 +23,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../database/embedded/embed
 import { SHARED_HOME } from '../database/embedded/os-user.ts'
 import { StartError } from '../start-error.ts'
 import { waitUntil } from '../time/wait-until.ts'
+import { madeOnce } from './made-once.ts'
 import { until } from './until.ts'
 import { whenFileEnds } from './when-file-ends.ts'
 
@@ -35,7 +36,6 @@ export const server = fileURLToPath(new URL('../', import.meta.url))
 const homes: string[] = []
 const children: ChildProcess[] = []
 const databases: EmbeddedDatabase[] = []
-let template: string | undefined
 
 /** A new directory that other OS users may enter, unlike one of mkdtemp. */
 export function newHome(): string {
@@ -48,22 +48,14 @@ export function newHome(): string {
 
 /** A DATA_DIR with an empty database and no running server; a copy of one that is made once. */
 export async function emptyDatabase(): Promise<string> {
-  template ??= await makeTemplate()
+  const template = await madeOnce('empty-database', async (folder) => {
+    const dataDir = join(folder, 'data')
+    await (await startEmbedded({ dataDir })).stop()
+    unlinkSync(join(dataDir, 'postgres.log'))
+  })
   const home = newHome()
   execFileSync('cp', ['-a', join(template, 'data'), home])
   return join(home, 'data')
-}
-
-async function makeTemplate(): Promise<string> {
-  const home = newHome()
-  await (await startEmbedded({ dataDir: join(home, 'data') })).stop()
-  unlinkSync(join(home, 'data/postgres.log'))
-  homes.splice(homes.indexOf(home), 1)
-  whenFileEnds(() => {
-    rmSync(home, { recursive: true })
-    template = undefined
-  })
-  return home
 }
 
 /** Makes the database of a DATA_DIR a read-only standby from its next start until `pg_promote()`. */
