@@ -18,12 +18,10 @@ const STATEMENT_MS = 1_500
 const limits = { ...POOL_LIMITS, statementMs: STATEMENT_MS, suspectMs: 300, maxStatements: 20 }
 
 let direct: Sql
-let proxy: DatabaseProxy
+let url: string
 beforeAll(async () => {
-  const database = await testDatabase()
-  direct = database.db
+  ;({ db: direct, url } = await testDatabase())
   await direct`create table marks (text text primary key)`
-  proxy = await databaseProxy(database.url)
 })
 
 const failure = (work: Promise<unknown>): Promise<unknown> =>
@@ -39,16 +37,17 @@ const succeeds = async (begin: Transactions['begin']) => !(await failure(begin(o
 const RECOVERY_MS = 5_000
 
 /** Ends the outage and waits until `works`. The time that this machine needs for a connection does not count. */
-async function restore(works: () => Promise<boolean>): Promise<void> {
+async function restore(proxy: DatabaseProxy, works: () => Promise<boolean>): Promise<void> {
   await proxy.restore()
   await query(proxy.url, 'select 1')
   await until('it works again', works, RECOVERY_MS)
 }
 
 async function withPool(
-  work: (pool: Sql) => Promise<void>,
+  work: (pool: Sql, proxy: DatabaseProxy) => Promise<void>,
   options: { max?: number; timeoutMs?: number } = {},
 ): Promise<void> {
+  const proxy = await databaseProxy(url)
   const circuit = circuitFor(proxy.url, {
     probeIntervalMs: 50,
     silenceMs: 300,
@@ -57,7 +56,7 @@ async function withPool(
   const pool = connect(proxy.url, { max: options.max ?? 3, limits, circuit })
   try {
     await until('the pool works', () => works(pool))
-    await work(pool)
+    await work(pool, proxy)
   } finally {
     await proxy.restore()
     await pool.end({ timeout: 1 })
@@ -65,8 +64,9 @@ async function withPool(
 }
 
 async function withTransactions(
-  work: (begin: Transactions['begin']) => Promise<void>,
+  work: (begin: Transactions['begin'], proxy: DatabaseProxy) => Promise<void>,
 ): Promise<void> {
+  const proxy = await databaseProxy(url)
   const circuit = circuitFor(proxy.url, { probeIntervalMs: 50, silenceMs: 300, timeoutMs: 500 })
   const { begin, end } = transactionsOn(proxy.url, 2, {
     circuit,
@@ -77,7 +77,7 @@ async function withTransactions(
   })
   try {
     await until('transactions work', () => succeeds(begin))
-    await work(begin)
+    await work(begin, proxy)
   } finally {
     await proxy.restore()
     await end()
@@ -153,9 +153,18 @@ it.each([
   },
 )
 
-describe('a pool', () => {
+it('a pause of the process does not count towards the time limit of statements', () =>
+  withPool(async (pool) => {
+    const answer = pool`select 1 as one from pg_sleep(0.5)`.execute()
+    await nextTurn()
+    standStill(3 * STATEMENT_MS)
+    expect((await answer)[0]?.one).toBe(1)
+  }))
+
+// These tests mostly wait for time limits, each with a proxy of its own.
+describe.concurrent('a pool', () => {
   it('a pool fails statements at once while the server refuses connections', () =>
-    withPool(async (pool) => {
+    withPool(async (pool, proxy) => {
       await proxy.refuse()
       await until('the loss is noticed', async () => !(await works(pool)))
       const errors = await Promise.all(Array.from({ length: 50 }, () => failure(one(pool))))
@@ -163,15 +172,15 @@ describe('a pool', () => {
     }))
 
   it('a pool works soon after the server is back, whatever the number of failures', () =>
-    withPool(async (pool) => {
+    withPool(async (pool, proxy) => {
       await proxy.refuse()
       for (let i = 0; i < 300; i++) await failure(one(pool))
-      await restore(() => works(pool))
+      await restore(proxy, () => works(pool))
     }))
 
   it('a connection reset fails its statements, and the next statement works', () =>
     withPool(
-      async (pool) => {
+      async (pool, proxy) => {
         const running = failure(pool`select pg_sleep(30)`)
         await until('the statement runs', async () => {
           const rows = await direct`
@@ -190,27 +199,19 @@ describe('a pool', () => {
       { max: 1 },
     ))
 
-  it('a pause of the process does not count towards the time limit of statements', () =>
-    withPool(async (pool) => {
-      const answer = pool`select 1 as one from pg_sleep(0.5)`.execute()
-      await nextTurn()
-      standStill(3 * STATEMENT_MS)
-      expect((await answer)[0]?.one).toBe(1)
-    }))
-
   it('a pool fails statements at its own time limit while the server is frozen, and recovers', () =>
-    withPool(async (pool) => {
+    withPool(async (pool, proxy) => {
       await Promise.all([one(pool), one(pool), one(pool)])
       proxy.freeze()
       const errors = await Promise.all(Array.from({ length: 20 }, () => failure(one(pool))))
       for (const error of errors) expect(isUnavailable(error)).toBe(true)
       // The circuit is open, so nothing is sent.
       expect(await failure(one(pool))).toBeInstanceOf(DatabaseUnavailable)
-      await restore(() => works(pool))
+      await restore(proxy, () => works(pool))
     }))
 
   it('a pool discards the connections to a frozen server', () =>
-    withPool(async (pool) => {
+    withPool(async (pool, proxy) => {
       await Promise.all([one(pool), one(pool), one(pool)])
       proxy.freeze()
       await Promise.all(Array.from({ length: 10 }, () => failure(one(pool))))
@@ -221,7 +222,7 @@ describe('a pool', () => {
 
   it('a pool fails statements beyond its maximum at once', () =>
     withPool(
-      async (pool) => {
+      async (pool, proxy) => {
         proxy.freeze()
         const errors: unknown[] = []
         const all = Array.from({ length: 30 }, async () => {
@@ -284,7 +285,7 @@ describe('a pool', () => {
     }))
 
   it('closing a pool waits for its statements', async () => {
-    const pool = connect(proxy.url, { max: 1 })
+    const pool = connect(url, { max: 1 })
     const running = pool`select pg_sleep(0.1)`.then(() => 'done')
     await one(pool)
     await pool.end()
@@ -294,6 +295,7 @@ describe('a pool', () => {
 })
 
 it('statements work as soon as the connection for signals is back after an outage', async () => {
+  const proxy = await databaseProxy(url)
   const circuit = circuitFor(proxy.url, { probeIntervalMs: 60_000, silenceMs: 300, timeoutMs: 500 })
   const pool = connect(proxy.url, { max: 1, limits, circuit })
   const log = { warn: () => {} } as never
@@ -312,27 +314,27 @@ it('statements work as soon as the connection for signals is back after an outag
   }
 })
 
-describe('transactions', () => {
+describe.concurrent('transactions', () => {
   it('transactions fail at once while the server refuses connections, and work soon after the server is back', () =>
-    withTransactions(async (begin) => {
+    withTransactions(async (begin, proxy) => {
       await proxy.refuse()
       for (let i = 0; i < 100; i++) expect(isUnavailable(await failure(begin(one)))).toBe(true)
-      await restore(() => succeeds(begin))
+      await restore(proxy, () => succeeds(begin))
     }))
 
   it.each(['write', 'snapshot', 'unboundedWrite'] as const)(
     'transactions of mode %s fail while the server is frozen, whether queued or under way',
     (mode) =>
-      withTransactions(async (begin) => {
+      withTransactions(async (begin, proxy) => {
         proxy.freeze()
         const errors = await Promise.all(Array.from({ length: 6 }, () => failure(begin(one, mode))))
         for (const error of errors) expect(isUnavailable(error)).toBe(true)
-        await restore(() => succeeds(begin))
+        await restore(proxy, () => succeeds(begin))
       }),
   )
 
   it('transactions without a response to COMMIT are aborted', () =>
-    withTransactions(async (begin) => {
+    withTransactions(async (begin, proxy) => {
       const work = begin(async (tx) => {
         await tx`insert into marks values ('frozen')`
         proxy.freeze()
@@ -359,7 +361,7 @@ describe('transactions', () => {
     }))
 })
 
-describe('the time budget of a request', () => {
+describe.concurrent('the time budget of a request', () => {
   it('the time budget of a request covers all of its statements and transactions together', () =>
     withPool(
       async (pool) => {

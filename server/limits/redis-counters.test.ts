@@ -6,6 +6,7 @@ import { freePort } from '../test/free-port.ts'
 import { redisServer, startRedis, type TestRedis } from '../test/redis.ts'
 import { standStill } from '../test/stand-still.ts'
 import { until } from '../test/until.ts'
+import { whenFileEnds } from '../test/when-file-ends.ts'
 import type { Counters } from './counters.ts'
 import { rateLimiter } from './rate-limit.ts'
 import { redisCounters } from './redis-counters.ts'
@@ -52,9 +53,15 @@ async function connected(counters: Counters, redis: TestRedis): Promise<void> {
   })
 }
 
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((counters) => counters.close()))
-})
+const closeAll = () => Promise.all(opened.splice(0).map((counters) => counters.close()))
+afterAll(closeAll)
+
+/** A Redis server for one test. */
+async function ownRedis(options?: Parameters<typeof startRedis>[0]): Promise<TestRedis> {
+  const redis = await startRedis(options)
+  whenFileEnds(() => redis.stop())
+  return redis
+}
 
 describe.skipIf(!redisServer)('counters in Redis', () => {
   let redis: TestRedis
@@ -66,6 +73,7 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
   beforeEach(async () => {
     await redis.command('FLUSHALL')
   })
+  afterEach(closeAll)
 
   it('two processes share the counters in Redis', async () => {
     const one = countersAt(redis.url, PATIENT)
@@ -189,15 +197,11 @@ describe.skipIf(!redisServer)('counters in Redis', () => {
   })
 })
 
-describe.skipIf(!redisServer)('when Redis goes away', () => {
-  let redis: TestRedis
+// The tests from here on have servers of their own, and mostly wait for time limits.
 
-  beforeEach(async () => {
-    redis = await startRedis()
-  })
-  afterEach(() => redis?.stop())
-
+describe.skipIf(!redisServer)('when Redis goes away', { concurrent: true }, () => {
   it('processes count separately while Redis is away, and together once it is back', async () => {
+    const redis = await ownRedis()
     const one = countersAt(redis.url, PATIENT)
     const two = countersAt(redis.url, PATIENT)
     await one.counters.hit('alice', WINDOW)
@@ -225,6 +229,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
   })
 
   it('a hit under way when Redis goes away is counted in memory', async () => {
+    const redis = await ownRedis()
     const { counters, lines } = countersAt(redis.url, PATIENT)
     await counters.hit('alice', WINDOW)
     redis.pause()
@@ -235,6 +240,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
   })
 
   it('a silent Redis delays the first hits by the timeout, and later hits not at all', async () => {
+    const redis = await ownRedis()
     const { counters, lines, details } = countersAt(redis.url, IMPATIENT)
     await connected(counters, redis)
     redis.pause()
@@ -252,6 +258,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
   })
 
   it('a silent Redis is retried in the background without delaying a hit', async () => {
+    const redis = await ownRedis()
     const { counters, lines } = countersAt(redis.url, IMPATIENT)
     await connected(counters, redis)
     redis.pause()
@@ -266,7 +273,7 @@ describe.skipIf(!redisServer)('when Redis goes away', () => {
   })
 })
 
-describe('without a Redis at the start', () => {
+describe.concurrent('without a Redis at the start', () => {
   it('without Redis at the start, requests are counted in memory, and one line is logged', async () => {
     const { counters, lines, details } = countersAt(`redis://127.0.0.1:${await freePort()}`)
     expect(await counters.hit('alice', WINDOW)).toBe(1)
@@ -352,68 +359,52 @@ describe('without a Redis at the start', () => {
   })
 
   it.skipIf(!redisServer)('closing the counters stops further connection attempts', async () => {
-    const redis = await startRedis()
-    try {
-      await redis.kill()
-      const { counters, lines } = countersAt(redis.url)
-      await until('the first attempt has failed', () => lines.length > 0)
-      await counters.close()
-      await redis.start()
-      const later = performance.now() + 2000
-      await until('the next attempt would be over', () => performance.now() > later)
-      const clients = String(await redis.command('CLIENT', 'LIST'))
-      expect(clients.trim().split('\n')).toHaveLength(1)
-      expect(lines).toEqual([AWAY])
-    } finally {
-      await redis.stop()
-    }
+    const redis = await ownRedis()
+    await redis.kill()
+    const { counters, lines } = countersAt(redis.url)
+    await until('the first attempt has failed', () => lines.length > 0)
+    await counters.close()
+    await redis.start()
+    const later = performance.now() + 2000
+    await until('the next attempt would be over', () => performance.now() > later)
+    const clients = String(await redis.command('CLIENT', 'LIST'))
+    expect(clients.trim().split('\n')).toHaveLength(1)
+    expect(lines).toEqual([AWAY])
   })
 
   it.skipIf(!redisServer)('the counters move to Redis as soon as it is available', async () => {
-    const redis = await startRedis()
-    try {
-      await redis.kill()
-      const { counters, lines } = countersAt(redis.url, PATIENT)
-      await until('it is logged', () => lines.length > 0)
-      await redis.start()
-      await until('they are back', () => lines.length > 1)
-      expect(lines).toEqual([AWAY, BACK])
-      expect(await counters.hit('alice', WINDOW)).toBe(1)
-      expect(await redis.command('GET', `cardstall:rate:${WINDOW}:alice`)).toBe('1')
-    } finally {
-      await redis.stop()
-    }
+    const redis = await ownRedis()
+    await redis.kill()
+    const { counters, lines } = countersAt(redis.url, PATIENT)
+    await until('it is logged', () => lines.length > 0)
+    await redis.start()
+    await until('they are back', () => lines.length > 1)
+    expect(lines).toEqual([AWAY, BACK])
+    expect(await counters.hit('alice', WINDOW)).toBe(1)
+    expect(await redis.command('GET', `cardstall:rate:${WINDOW}:alice`)).toBe('1')
   })
 })
 
-describe('the password of a Redis', () => {
+describe.concurrent('the password of a Redis', () => {
   it.skipIf(!redisServer)('the password in REDIS_URL opens Redis', async () => {
-    const redis = await startRedis({ arguments: ['--requirepass', 'op:en/sesame'] })
-    try {
-      const url = redis.url.replace('redis://', 'redis://:op%3Aen%2Fsesame@')
-      const { counters, lines } = countersAt(url, PATIENT)
-      expect(await counters.hit('alice', WINDOW)).toBe(1)
-      expect(counters.hit('alice', WINDOW)).toBeInstanceOf(Promise)
-      expect(lines).toEqual([])
-    } finally {
-      await redis.stop()
-    }
+    const redis = await ownRedis({ arguments: ['--requirepass', 'op:en/sesame'] })
+    const url = redis.url.replace('redis://', 'redis://:op%3Aen%2Fsesame@')
+    const { counters, lines } = countersAt(url, PATIENT)
+    expect(await counters.hit('alice', WINDOW)).toBe(1)
+    expect(counters.hit('alice', WINDOW)).toBeInstanceOf(Promise)
+    expect(lines).toEqual([])
   })
 
   it.skipIf(!redisServer).each([
     ['is wrong', ['--requirepass', 'another'], 'WRONGPASS'],
     ['is quoted back by the server', ['--rename-command', 'AUTH', ''], 'unknown command'],
   ])('is not logged when it %s', async (_, options, reason) => {
-    const redis = await startRedis({ arguments: options })
-    try {
-      const url = redis.url.replace('redis://', 'redis://user:op%3Aen-sesame@')
-      const { lines, details } = countersAt(url, PATIENT)
-      await until('it is logged', () => lines.length > 0)
-      expect(details).toEqual([{ reason: expect.stringContaining(reason) }])
-      expect(JSON.stringify(details)).not.toMatch(/sesame/)
-    } finally {
-      await redis.stop()
-    }
+    const redis = await ownRedis({ arguments: options })
+    const url = redis.url.replace('redis://', 'redis://user:op%3Aen-sesame@')
+    const { lines, details } = countersAt(url, PATIENT)
+    await until('it is logged', () => lines.length > 0)
+    expect(details).toEqual([{ reason: expect.stringContaining(reason) }])
+    expect(JSON.stringify(details)).not.toMatch(/sesame/)
   })
 
   it('the error for an invalid REDIS_URL does not show the password', () => {
