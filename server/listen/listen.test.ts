@@ -19,6 +19,7 @@ import {
 } from '../test/process.ts'
 import { streamsStartNow } from '../test/streams-start-now.ts'
 import { until } from '../test/until.ts'
+import { readEvents } from './event-source.ts'
 import { readOptions } from './options.ts'
 
 let settings: Settings
@@ -272,20 +273,24 @@ describe('npm run listen with a mistake', () => {
     )
   })
 
+  /** The message of the error that ends the command before it listens. */
   const errorOf = async (parameters: string[], more: Settings = {}) => {
-    const ended = await runToEnd(['listen', ...parameters], { ...onThisMachine(), ...more })
-    const { code, stdout, stderr } = ended
-    const [line, ...rest] = stderr.split('\n')
-    expect({ code, stdout, rest }, stderr).toEqual({ code: 1, stdout: '', rest: [''] })
-    return line
+    const opening = async () => {
+      const listening = await readOptions(readConfig({ ...onThisMachine(), ...more }), parameters)
+      await readEvents(listening, new AbortController().signal).next()
+    }
+    const error = await opening().catch((error) => error)
+    expect(error).toBeInstanceOf(StartError)
+    expect(error.message).not.toContain('\n')
+    return error.message
   }
 
   it('listen reports a missing token or account in one line, and creates no DATA_DIR', async () => {
     const nowhere = newDataDir()
     const url = `http://localhost:${settings.PORT}`
-    expect(await errorOf([], { DATA_DIR: nowhere })).toBe(
-      `The operator token of ${url} is not in ${nowhere}: give it with --token or OPERATOR_TOKEN.`,
-    )
+    const stderr = `The operator token of ${url} is not in ${nowhere}: give it with --token or OPERATOR_TOKEN.\n`
+    const ended = await runToEnd(['listen'], { ...onThisMachine(), DATA_DIR: nowhere })
+    expect(ended).toMatchObject({ code: 1, stdout: '', stderr })
     expect(await errorOf(['--token', 'x'], { DATA_DIR: nowhere })).toBe(
       `Say with --account whose events: there is no demo key for ${url} in ${nowhere}.`,
     )
@@ -294,9 +299,9 @@ describe('npm run listen with a mistake', () => {
 
   it('listen reports a refused token, an unknown account, or another kind of server in one line', async () => {
     const url = `http://localhost:${settings.PORT}`
-    expect(await errorOf(['--token', 'x'])).toBe(
-      `${url} doesn't take this operator token: give the right one with --token.`,
-    )
+    const stderr = `${url} doesn't take this operator token: give the right one with --token.\n`
+    const refused = await runToEnd(['listen', '--token', 'x'], onThisMachine())
+    expect(refused).toMatchObject({ code: 1, stdout: '', stderr })
     expect(await errorOf(['--account', '4711'])).toBe(
       `${url} answered 404: There is no such account.`,
     )
