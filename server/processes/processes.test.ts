@@ -243,14 +243,6 @@ describe('two processes on one database', () => {
     expect(outcomes).toEqual([200, 'ECONNRESET'])
   })
 
-  it('after SIGTERM to one process another one takes its place', async () => {
-    const [first, second] = await bothListen(service)
-    process.kill(first!, 'SIGTERM')
-    await until('the process has ended', () => !isAlive(first!))
-    await until('the process has ended', () => !isAlive(first!))
-    expect(await bothListen(service)).toContain(second)
-  })
-
   it('a shutdown responds to every request that it has read, in all processes', async () => {
     const { key } = service.printed()
     await bothListen(service)
@@ -284,7 +276,7 @@ it('two processes share one port and one embedded database and stop together, an
   expect(isOff(service.dataDir, pid)).toBe(true)
 })
 
-it('a process that takes the place of another one has the settings of the start, although .env has changed since', async () => {
+it('after SIGTERM to one process another one takes its place, with the settings of the start, although .env has changed since', async () => {
   const { url } = await testDatabase('product')
   const settings = { ...NO_LIMITS, DATABASE_URL: url, SANDBOX: 'true' }
   const service = await (await startService(settings, { dotEnv: 'PROCESSES=2\n' })).ready()
