@@ -8,10 +8,13 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, inject, it } from 'vitest'
+import { readConfig } from './config.ts'
 import { LOCKS } from './database/advisory-lock.ts'
 import type { Sql } from './database/sql.ts'
+import { refuseTakenPort } from './processes/installation.ts'
+import { welcome } from './serve.ts'
 import { testDatabase } from './test/database.ts'
-import { isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
+import { emptyDatabase, isAlive, logOf, newHome, query } from './test/embedded-homes.ts'
 import { freePort } from './test/free-port.ts'
 import {
   type Ended,
@@ -141,10 +144,8 @@ describe('the first start on an empty DATA_DIR', () => {
         await runToEnd(['serve'], { PORT, DATA_DIR: newDataDir() }),
         `Port ${PORT} on [::1] is in use by another program, which gets the requests to http://localhost:${PORT}: set PORT to another one.`,
       )
-      const { url } = await testDatabase('product')
-      const elsewhere = { ...onDatabase(url), PORT, PUBLIC_URL: `http://127.0.0.1:${PORT}` }
-      const service = await started(elsewhere)
-      await service.stop()
+      const host = '127.0.0.1'
+      await refuseTakenPort({ port, host, publicUrl: `http://${host}:${port}` })
       other.close()
     },
   )
@@ -255,7 +256,7 @@ describe('a signal to a service with a database of its own', () => {
 describe('an uncaught exception', () => {
   it('a service whose output nobody reads serves requests, and stops its embedded database after an uncaught exception', async () => {
     const preload = `process.once('SIGUSR2', () => { throw new Error('out of the blue') })`
-    const service = await startService({}, { preload: preload + SMALL_CATALOG_PRELOAD })
+    const service = await startService({ DATA_DIR: await copyOfUsedDataDir() }, { preload })
     service.closeOutput()
     await until('it is ready', async () => {
       const { status } = await service.get('/health/ready').catch(() => ({ status: 0 }))
@@ -378,8 +379,6 @@ describe.concurrent('a start that cannot succeed', () => {
     [{ HOST: '192.0.2.1' }, /^Cannot listen on HOST 192\.0\.2\.1: /],
     [{ DATA_DIR: '/dev/null' }, /^DATA_DIR \/dev\/null can't be used: /],
     [{ DATA_DIR: '/proc/x' }, /^DATA_DIR \/proc\/x can't be used: ENOENT/],
-    [{ DATABASE_URL: 'mysql://me:geheim@127.0.0.1/cards', ...PRODUCTION }, /^DATABASE_URL must /],
-    [{ DATABASE_URL: 'postgres://me:geheim%zz@127.0.0.1/', ...PRODUCTION }, /^DATABASE_URL must /],
   ])('a start with %j fails with one line', async ([settings, line]) => {
     const ended = await runToEnd(['serve'], { PORT: String(await freePort()), ...settings })
     expectOneLine(ended, line)
@@ -418,17 +417,6 @@ describe.concurrent('a start that cannot succeed', () => {
     expect(stderr).toContain(`DATABASE_URL: no server listens on localhost:${PGPORT}.\n`)
   })
 
-  it('a command with an unknown database host fails with one line', async () => {
-    const settings = database((url) => {
-      url.hostname = 'db.invalid'
-      url.password = 'geheim'
-    })
-    expectOneLine(
-      await runToEnd(['migrate'], settings),
-      /^DATABASE_URL: the host name of db\.invalid:\d+ cannot be resolved\.$/,
-    )
-  })
-
   it('a start with a wrong database password fails with one line', async () => {
     const settings = database((url) => {
       url.password = 'geheim'
@@ -438,92 +426,6 @@ describe.concurrent('a start that cannot succeed', () => {
       /^DATABASE_URL: .* password authentication failed for user "cardstall"/,
     )
   })
-
-  it('a command on a database that does not exist fails with one line', async () => {
-    const settings = database((url) => {
-      url.pathname = '/atlantis'
-    })
-    expectOneLine(
-      await runToEnd(['migrate'], settings),
-      /^DATABASE_URL: .* database "atlantis" does not exist/,
-    )
-  })
-
-  it('a command without the right to create tables fails with one line', async () => {
-    const { db, url } = await testDatabase('empty')
-    const role = `guest_${randomBytes(6).toString('hex')}`
-    // The default of PostgreSQL 15 and later for everyone but the database's owner.
-    await db.unsafe(`${EMPTIED}; grant usage on schema public to public`)
-    await db.unsafe(`create role ${role} login password 'geheim'`)
-    const asGuest = new URL(url)
-    asGuest.username = role
-    asGuest.password = 'geheim'
-    try {
-      const settings = { ...database(), DATABASE_URL: asGuest.href }
-      expectOneLine(
-        await runToEnd(['migrate'], settings),
-        'Cannot migrate the database: permission denied for schema public.',
-      )
-    } finally {
-      await db.unsafe(`drop role ${role}`)
-    }
-  })
-
-  it('a command on a database with another application’s index of the same name fails with one line', async () => {
-    const { db, url } = await testDatabase('empty')
-    await db.unsafe(
-      `${EMPTIED}; create table logins (id integer); create index api_keys_account on logins (id)`,
-    )
-    expectOneLine(
-      await runToEnd(['migrate'], { ...database(), DATABASE_URL: url }),
-      'Cannot migrate the database: relation "api_keys_account" already exists. Use a database without the tables of other applications.',
-    )
-  })
-
-  it.each([
-    ['orders', 'create table orders (id integer)'],
-    ['migrations', 'create table migrations (id integer, migration text, batch integer)'],
-  ])(
-    'a command on a database with another application’s table %s fails with one line and creates nothing',
-    async (name, statement) => {
-      const { db, url } = await testDatabase('empty')
-      await db.unsafe(`${EMPTIED}; ${statement}`)
-      expectOneLine(
-        await runToEnd(['migrate'], { ...database(), DATABASE_URL: url }),
-        new RegExp(
-          `^DATABASE_URL: the database test_\\w+ already has a table ${name} of another application; use an empty database\\.$`,
-        ),
-      )
-      const tables = await db`select tablename as name from pg_tables where schemaname = 'public'`
-      expect(tables).toEqual([{ name }])
-    },
-  )
-
-  it.each(['LATIN1', 'SQL_ASCII'])(
-    'a command on a database with the encoding %s fails with one line and creates nothing',
-    async (encoding) => {
-      const name = `encoded_${randomBytes(6).toString('hex')}`
-      // Without a time limit: both statements wait for other tests' files and sessions.
-      const admin = (text: string) => query(inject('databaseServer'), text)
-      await admin(
-        `create database ${name} encoding ${encoding} locale 'C' template template0 strategy file_copy`,
-      )
-      const { DATABASE_URL } = database((url) => {
-        url.pathname = name
-      })
-      try {
-        expectOneLine(
-          await runToEnd(['migrate'], { ...database(), DATABASE_URL }),
-          `DATABASE_URL: the encoding of the database ${name} is ${encoding}; create one with ENCODING 'UTF8'.`,
-        )
-        expect(await query(DATABASE_URL, "select to_regclass('migrations') as made")).toEqual([
-          { made: null },
-        ])
-      } finally {
-        await admin(`drop database ${name} with (force)`)
-      }
-    },
-  )
 
   it.each([1, 2])(
     'a command whose role may have %i connections fails with one line',
@@ -545,16 +447,6 @@ describe.concurrent('a start that cannot succeed', () => {
       }
     },
   )
-
-  it('a command on the database of a newer version fails with one line', async () => {
-    const { db, url } = await testDatabase('empty')
-    await db`insert into migrations (version, name) values (9999, '9999_tomorrow.sql')`
-    const settings = { ...database(), DATABASE_URL: url }
-    expectOneLine(
-      await runToEnd(['migrate'], settings),
-      /^The database is at migration 9999, but this version of Cardstall only has \d+: start the newer version\.$/,
-    )
-  })
 
   it('an unknown command fails with one line that names the commands', async () => {
     expectOneLine(
@@ -610,7 +502,8 @@ describe.concurrent('outside the sandbox', () => {
 
 describe.concurrent('the lines of a sandbox about its settings', () => {
   it('a start with all settings of a marketplace but DATABASE_URL warns in the log and in its printed lines', async () => {
-    const settings = { ...PRODUCTION, OPERATOR_TOKEN: PRODUCTION.SECRET_KEY }
+    const DATA_DIR = await emptyDatabase()
+    const settings = { ...PRODUCTION, OPERATOR_TOKEN: PRODUCTION.SECRET_KEY, DATA_DIR }
     const service = await started(settings, SMALL)
     await service.stop()
     expect(service.stdout()).toMatch(/^ {2}sandbox +because DATABASE_URL is missing;/m)
@@ -618,17 +511,17 @@ describe.concurrent('the lines of a sandbox about its settings', () => {
     expect(service.log()).toContainEqual(expect.objectContaining({ level: 40, msg }))
   })
 
-  it('a sandbox for other devices without PUBLIC_URL prints that they need it', async () => {
-    const { url } = await testDatabase('product')
-    const service = await started({ ...onDatabase(url), HOST: '0.0.0.0' })
-    expect(service.stdout()).toMatch(/^ {2}other devices +can't sign in: set PUBLIC_URL /m)
-    await service.stop()
+  const linesFor = (settings: Settings) =>
+    welcome(readConfig({ DATABASE_URL: 'postgres://db/cards', SANDBOX: 'true', ...settings }))
+
+  it('a sandbox for other devices without PUBLIC_URL prints that they need it', () => {
+    const line = /^ {2}other devices +can't sign in: set PUBLIC_URL /m
+    expect(linesFor({ HOST: '0.0.0.0' })).toMatch(line)
+    expect(linesFor({})).not.toMatch(line)
   })
 
-  it('a sandbox with a real carrier and mail server prints that labels are charged and e-mails are sent', async () => {
-    const { url } = await testDatabase('product')
-    const service = await started({
-      ...onDatabase(url),
+  it('a sandbox with a real carrier and mail server prints that labels are charged and e-mails are sent', () => {
+    const lines = linesFor({
       CARRIER: 'sendcloud',
       SENDCLOUD_PUBLIC_KEY: 'public',
       SENDCLOUD_SECRET_KEY: 'secret',
@@ -636,10 +529,9 @@ describe.concurrent('the lines of a sandbox about its settings', () => {
       SMTP_URL: 'smtp://mail.invalid',
       MAIL_FROM: 'shop@cards.example',
     })
-    expect(service.stdout()).toMatch(/^ {2}labels +are real, /m)
-    expect(service.stdout()).toMatch(/^ {2}e-mail +is really sent, /m)
-    expect(service.stdout()).not.toContain('DATABASE_URL')
-    await service.stop()
+    expect(lines).toMatch(/^ {2}labels +are real, /m)
+    expect(lines).toMatch(/^ {2}e-mail +is really sent, /m)
+    expect(lines).not.toContain('DATABASE_URL')
   })
 })
 
@@ -666,23 +558,6 @@ describe.concurrent('the demo seller', () => {
     const { key } = third.printed()
     expect((await third.get('/v1/me', key)).body.data.id).toBe(account.id)
     await third.stop()
-  })
-
-  it('a sandbox starts without the login of a demo seller whose address another shop has', async () => {
-    const { url } = await testDatabase('product')
-    const first = await started(onDatabase(url))
-    const { token } = first.printed()
-    const [account] = (await first.get('/operator/v1/accounts', token)).body.data
-    const path = `/operator/v1/accounts/${account.id}`
-    const body = { email: 'shop@shops.example' }
-    expect((await first.call('PATCH', path, { token, body })).status).toBe(200)
-    const [key] = (await first.get(`${path}/keys`, token)).body.data
-    expect((await first.call('DELETE', `${path}/keys/${key.id}`, { token })).status).toBe(204)
-    await first.stop()
-
-    const second = await started({ ...onDatabase(url), DATA_DIR: first.dataDir })
-    expect(second.printed()).toMatchObject({ key: '', curl: '', token })
-    await second.stop()
   })
 })
 
@@ -882,19 +757,22 @@ let template: Promise<string> | undefined
 /** A DATA_DIR after a first start with the small catalog. It is made once, and copied by the tests. */
 function usedDataDir(): Promise<string> {
   template ??= (async () => {
-    const service = await started({}, SMALL)
+    const service = await started({ DATA_DIR: await emptyDatabase() }, SMALL)
     await service.stop()
     return service.dataDir
   })()
   return template
 }
 
-/** A service on a copy of a used DATA_DIR. */
-async function startedOnCopy(options: Parameters<typeof startService>[1] = {}): Promise<Service> {
+async function copyOfUsedDataDir(): Promise<string> {
   const dataDir = newDataDir()
   execFileSync('cp', ['-a', await usedDataDir(), dataDir])
-  return started({ DATA_DIR: dataDir }, options)
+  return dataDir
 }
+
+/** A service on a copy of a used DATA_DIR. */
+const startedOnCopy = async (options: Parameters<typeof startService>[1] = {}) =>
+  started({ DATA_DIR: await copyOfUsedDataDir() }, options)
 
 type Totals = { sets: number; cards: number }
 

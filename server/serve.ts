@@ -175,7 +175,8 @@ async function importFirstCatalog(ctx: Service): Promise<void> {
   await ctx.catalog.refresh()
 }
 
-function welcome(config: Config, demo: DemoAccess | undefined): string {
+/** The lines that a service prints when it is ready. */
+export function welcome(config: Config, demo?: DemoAccess): string {
   const { publicUrl, operatorToken, sandbox } = config
   const lines = ['', 'Cardstall is ready.', '', `  base URL        ${publicUrl}/v1`]
   if (demo) {

@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { expect, inject, it } from 'vitest'
+import { StartError } from '../start-error.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
-import { databaseAtVersion } from '../test/database.ts'
+import { databaseAtVersion, testDatabase } from '../test/database.ts'
+import { query } from '../test/embedded-homes.ts'
 import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
@@ -8,7 +11,15 @@ import { waitAtFence, withAdvisoryLock } from './advisory-lock.ts'
 import { connect, connectAlone } from './connect.ts'
 import { migrate } from './migrate.ts'
 
-it('a start waits for the migration of a process that was killed, even beyond the time limit of statements', async () => {
+/** A database without tables. */
+async function emptied() {
+  const database = await testDatabase('empty')
+  await database.db.unsafe('drop schema public cascade; create schema public')
+  return database
+}
+
+// They mostly wait for time limits.
+it.concurrent('a start waits for the migration of a process that was killed, even beyond the time limit of statements', async () => {
   const url = await databaseAtVersion(56)
   const db = connect(url, { max: 2 })
   const killed = connectAlone(url)
@@ -37,7 +48,7 @@ it('a start waits for the migration of a process that was killed, even beyond th
   expect(await migration).toEqual(announced)
 })
 
-it('a migration waits and works beyond the time limits that the database sets for transactions and locks', async () => {
+it.concurrent('a migration waits and works beyond the time limits that the database sets for transactions and locks', async () => {
   const url = await databaseAtVersion(66)
   const db = connect(url, { max: 2 })
   const killed = connectAlone(url)
@@ -74,7 +85,7 @@ it('a migration waits and works beyond the time limits that the database sets fo
   expect((await migration.applied)[0]).toMatch(/^0067_/)
 })
 
-it('a migration that deadlocks with a process of the earlier version is applied again', async () => {
+it.concurrent('a migration that deadlocks with a process of the earlier version is applied again', async () => {
   const url = await databaseAtVersion(62)
   const db = connect(url, { max: 2 })
   const earlier = connectAlone(url)
@@ -131,15 +142,97 @@ it('a start warns once about a database whose locale converts the case of ASCII 
   expect(warningsOf(await startTestApp())).toEqual([])
 })
 
+/** The message with which a start refuses to migrate this database. */
+async function refusalOf(url: string): Promise<string> {
+  const db = connect(url, { max: 1 })
+  const error = await migrate(db, url)
+    .catch((error) => error)
+    .finally(() => db.end({ timeout: 1 }))
+  expect(error).toBeInstanceOf(StartError)
+  expect(error.message).not.toContain('\n')
+  return error.message
+}
+
 it('a role that can use no schema of its search path is refused with the right that it lacks', async () => {
   const url = new URL(await databaseAtVersion(1))
   url.searchParams.set('search_path', 'nowhere')
-  const db = connect(url.href, { max: 1 })
+  expect(await refusalOf(url.href)).toBe(
+    'DATABASE_URL: the role cardstall can use no schema of its search_path (nowhere): grant it USAGE and CREATE on one.',
+  )
+})
+
+it('a role without the right to create tables is refused', async () => {
+  const { db, url } = await emptied()
+  const role = `guest_${randomBytes(6).toString('hex')}`
+  // The default of PostgreSQL 15 and later for everyone but the database's owner.
+  await db.unsafe('grant usage on schema public to public')
+  await db.unsafe(`create role ${role} login password 'geheim'`)
+  const asGuest = new URL(url)
+  asGuest.username = role
+  asGuest.password = 'geheim'
   try {
-    await expect(migrate(db, url.href)).rejects.toThrow(
-      'DATABASE_URL: the role cardstall can use no schema of its search_path (nowhere): grant it USAGE and CREATE on one.',
+    expect(await refusalOf(asGuest.href)).toBe(
+      'Cannot migrate the database: permission denied for schema public.',
     )
   } finally {
-    await db.end()
+    await db.unsafe(`drop role ${role}`)
   }
+})
+
+it('a database with another application’s index of the same name is refused', async () => {
+  const { db, url } = await emptied()
+  await db.unsafe('create table logins (id integer); create index api_keys_account on logins (id)')
+  expect(await refusalOf(url)).toBe(
+    'Cannot migrate the database: relation "api_keys_account" already exists. Use a database without the tables of other applications.',
+  )
+})
+
+it.each([
+  ['orders', 'create table orders (id integer)'],
+  ['migrations', 'create table migrations (id integer, migration text, batch integer)'],
+])(
+  'a database with another application’s table %s is refused, and nothing is created in it',
+  async (name, statement) => {
+    const { db, url } = await emptied()
+    await db.unsafe(statement)
+    expect(await refusalOf(url)).toMatch(
+      new RegExp(
+        `^DATABASE_URL: the database test_\\w+ already has a table ${name} of another application; use an empty database\\.$`,
+      ),
+    )
+    const tables = await db`select tablename as name from pg_tables where schemaname = 'public'`
+    expect(tables).toEqual([{ name }])
+  },
+)
+
+it.each(['LATIN1', 'SQL_ASCII'])(
+  'a database with the encoding %s is refused, and nothing is created in it',
+  async (encoding) => {
+    const name = `encoded_${randomBytes(6).toString('hex')}`
+    // Without a time limit: both statements wait for other tests' files and sessions.
+    const admin = (text: string) => query(inject('databaseServer'), text)
+    await admin(
+      `create database ${name} encoding ${encoding} locale 'C' template template0 strategy file_copy`,
+    )
+    const url = new URL(inject('databaseServer'))
+    url.pathname = name
+    try {
+      expect(await refusalOf(url.href)).toBe(
+        `DATABASE_URL: the encoding of the database ${name} is ${encoding}; create one with ENCODING 'UTF8'.`,
+      )
+      expect(await query(url.href, "select to_regclass('migrations') as made")).toEqual([
+        { made: null },
+      ])
+    } finally {
+      await admin(`drop database ${name} with (force)`)
+    }
+  },
+)
+
+it('the database of a newer version is refused', async () => {
+  const { db, url } = await testDatabase('empty')
+  await db`insert into migrations (version, name) values (9999, '9999_tomorrow.sql')`
+  expect(await refusalOf(url)).toMatch(
+    /^The database is at migration 9999, but this version of Cardstall only has \d+: start the newer version\.$/,
+  )
 })

@@ -48,6 +48,16 @@ it('every start prints the demo seller’s present address, whether or not the p
   expect((await signIn(third)).status).toBe(303)
 })
 
+it('a start refuses to create a login for a demo seller whose address another shop has, with an error that ends no start', async () => {
+  await demoAccess(app.ctx)
+  const [account] = (await app.operator.get('/operator/v1/accounts')).body.data
+  const path = `/operator/v1/accounts/${account.id}`
+  await app.operator.patch(path, { payload: { email: 'shop@shops.example' } })
+  const [key] = (await app.operator.get(`${path}/keys`)).body.data
+  await app.operator.delete(`${path}/keys/${key.id}`)
+  await expect(demoAccess(app.ctx)).rejects.toMatchObject({ status: 422 })
+})
+
 const signIn = ({ email, password }: DemoAccess) =>
   app.anyone.post('/signin', form({ email, password }))
 
