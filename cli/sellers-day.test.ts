@@ -1,51 +1,30 @@
-import { type ChildProcess, execFile } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { PDFDocument } from '@pdfme/pdf-lib'
-import { expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { Cardstall } from '../sdk/src/index.ts'
 import { SCOPES } from '../server/keys/scopes.ts'
-import { startTestApp } from '../server/test/app.ts'
-import { cardItem, NO_LIMITS } from '../server/test/fixtures/listings.ts'
+import { cardItem } from '../server/test/fixtures/listings.ts'
 import { form } from '../server/test/fixtures/members.ts'
 import { allowing } from '../server/test/fixtures/oauth.ts'
-import { act, buy, LABEL, openShop } from '../server/test/fixtures/orders.ts'
-import { freePort } from '../server/test/free-port.ts'
-import { newDirectory } from '../server/test/new-directory.ts'
+import { act, buy, LABEL } from '../server/test/fixtures/orders.ts'
 import { until } from '../server/test/until.ts'
+import { app, file, folder, seller, start, startShop, url } from './test/packed.ts'
 
 const ROWS = 2_000
 /** Every hundredth row of the file has a mistake. */
 const MISTAKES = 20
 
+beforeAll(startShop)
+
 it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, label, ship, reconcile', async () => {
-  const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
-  const settings = { ...NO_LIMITS, PUBLIC_URL: url }
-  const app = await startTestApp({ template: 'fixture', settings })
-  await app.app.listen({ port, host: '127.0.0.1' })
-  const folder = await newDirectory()
-  const seller = await openShop(app, LABEL)
-  const file = (name: string) => path.join(folder, name)
-  let child: ChildProcess
-  const cardstall = (...args: string[]) =>
-    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const main = path.join(import.meta.dirname, 'src/main.ts')
-      const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder }
-      const options = { cwd: folder, env }
-      child = execFile(
-        process.execPath,
-        ['--conditions=cardstall', main, ...args],
-        options,
-        (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-      )
-    })
+  const env = { CARDSTALL_URL: '', CARDSTALL_KEY: '', XDG_CONFIG_HOME: folder }
+  const cardstall = (...args: string[]) => start(args, { env }).ended
 
   // The member opens the address that the terminal shows, and allows the code.
-  const login = cardstall('login', '--no-browser', '--url', url)
+  const login = start(['login', '--no-browser', '--url', url], { env })
   let shown = ''
-  child!.stderr!.on('data', (text) => {
+  login.child.stderr.on('data', (text) => {
     shown += text
   })
   const [, page, code] = await until('a code', () =>
@@ -55,7 +34,7 @@ it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, labe
   const { pathname } = new URL(page!)
   expect((await member.get(`${pathname}?user_code=${code}`)).text).toContain(code)
   await member.post(pathname, form({ user_code: code!, ...allowing(SCOPES) }, {}, url))
-  expect((await login).code).toBe(0)
+  expect((await login.ended).code).toBe(0)
   const stored = await readFile(file('cardstall/config.json'), 'utf8')
   const { key } = JSON.parse(stored).profiles.default
   const client = new Cardstall({ key, baseUrl: `${url}/v1` })
@@ -99,9 +78,10 @@ it('a seller’s day: sign in, import with mistakes, reprice, follow, sell, labe
   expect([repriced.code, repriced.stdout]).toEqual([0, '10\t0\n'])
 
   const orders: number[] = []
+  const shipping = [{ account_id: seller.accountId, option: LABEL.code }]
   for (const n of sold) {
     const { data } = await client.tools.listings.list({ reference: `SHELF-${n}` })
-    orders.push(...(await buy(app, [[data[0]!.id, 1 + (n % 3)]])).orderIds)
+    orders.push(...(await buy(app, [[data[0]!.id, 1 + (n % 3)]], { shipping })).orderIds)
   }
   const parcels = orders.map(String)
   expect((await cardstall('labels', 'buy', ...parcels, '--merge', 'labels.pdf')).code).toBe(0)
