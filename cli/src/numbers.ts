@@ -15,6 +15,22 @@ export const digits = (text: string) => (/^\d+$/.test(text) ? Number(text) : Num
 /** Parses several ids, one after the other. */
 export const counts = (text: string, ids: number[] = []): number[] => [...ids, count(text)]
 
+/** Parses a quantity, which can be 0. */
+export function quantity(text: string): number {
+  const number = digits(text)
+  if (!Number.isSafeInteger(number)) {
+    throw new InvalidArgumentError('It must be a whole number from 0.')
+  }
+  return number
+}
+
+/** Parses a price in euros. */
+export function price(text: string): number {
+  const number = anyAmount(text)
+  if (number <= 0) throw new InvalidArgumentError('It must be an amount in euros above 0.')
+  return number
+}
+
 /** Parses an amount of euros from 0. */
 export function amount(text: string): number {
   const value = anyAmount(text)

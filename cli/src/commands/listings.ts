@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import type { Cardstall, OwnListing } from '@cardstall/sdk'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import Papa from 'papaparse'
 import { FIELDS, FORMULA } from '../../../sdk/src/csv.ts'
 import { eachNoted } from '../each.ts'
 import { importCommand } from '../import.ts'
 import { STDIO } from '../input.ts'
 import { noteCut, printList } from '../lists.ts'
-import { anyAmount, count, counts, digits } from '../numbers.ts'
+import { count, counts, price, quantity } from '../numbers.ts'
 import { type Column, endProgress, euros, plural } from '../output.ts'
 import { agree } from '../questions.ts'
 import { repriceCommand } from '../reprice.ts'
@@ -189,18 +189,4 @@ function rowOf(listing: OwnListing): unknown[] {
     photo_urls: listing.photos.map((url) => url.replace(/-thumb\.jpg$/, '.jpg')).join(' '),
   }
   return [listing.id, ...EXPORTED.map((field) => values[field] ?? ''), listing.status]
-}
-
-function price(text: string): number {
-  const number = anyAmount(text)
-  if (number <= 0) throw new InvalidArgumentError('It must be an amount in euros above 0.')
-  return number
-}
-
-function quantity(text: string): number {
-  const number = digits(text)
-  if (!Number.isSafeInteger(number)) {
-    throw new InvalidArgumentError('It must be a whole number from 0.')
-  }
-  return number
 }
