@@ -185,6 +185,8 @@ describe('sync and webhooks', () => {
     await list(seller, cardItem())
     await until('it notices', () => text.includes('cannot be reached'))
     isAway = false
+    // Without a change, the first response would come after half a minute.
+    await list(seller, cardItem())
     await until('it is back', () => text.includes('reached again'))
     child.kill('SIGINT')
     await ended
