@@ -12,6 +12,7 @@ import {
   expectAccessible,
   holdRequests,
   startBrowserApp,
+  visit,
 } from '../../test/browser.ts'
 import { MINUTES } from '../../time/units.ts'
 
@@ -21,10 +22,6 @@ const MAX_STYLE_BYTES = 20_000
 
 const heading = (page: Page, name: string) =>
   page.getByRole('heading', { level: 1, name }).waitFor()
-
-/** Goes to an address of the dashboard as a link does, without loading the program again. */
-const visit = (page: Page, path: string) =>
-  page.evaluate(`history.pushState(null, '', '/dashboard/${path}')`)
 
 const styleOf = (locator: Locator, property: string) =>
   locator.evaluate(
@@ -142,7 +139,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
         ['settings', 'Time zone'],
         ['webhooks/signature', 'Body'],
       ] as const) {
-        await page.goto(`${app.address}/dashboard/${path}`)
+        await visit(page, `/dashboard/${path}`)
         await page.getByLabel(label).first().waitFor()
         const sizes = await page.evaluate(
           "[...document.querySelectorAll('main :is(input, select, textarea)')].map((field) => parseFloat(getComputedStyle(field).fontSize))",
@@ -221,7 +218,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       reads++
       return route.fulfill({ status: 503, json: { error } })
     })
-    await visit(page, 'webhooks/deliveries')
+    await visit(page, '/dashboard/webhooks/deliveries')
     const failure = page.getByRole('alert').filter({ hasText: 'This could not be loaded' })
     await failure.getByText(error.message).waitFor()
     expect(await page.getByText('The connection to the service is lost.').count()).toBe(0)
@@ -623,16 +620,16 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       ...['payouts/statements/2026-11', 'keys/foo', 'keys/new/x', 'webhooks/foo', 'webhooks/1'],
       ...['webhooks/deliveries/abc', 'settings/foo', 'settings/shipping/1'],
     ]) {
-      await visit(page, path)
+      await visit(page, `/dashboard/${path}`)
       await heading(page, 'There is no such page')
       expect(await page.getByRole('navigation').count(), path).toBe(1)
-      await visit(page, '')
+      await visit(page, '/dashboard/')
       await heading(page, 'Overview')
     }
     await page.goto(`${app.address}/dashboard/nothing`)
     await heading(page, 'There is no such page')
     await expectAccessible(page)
-    await visit(page, 'listings?listing=abc')
+    await visit(page, '/dashboard/listings?listing=abc')
     await page
       .getByRole('dialog', { name: 'Listing abc' })
       .getByText('This doesn’t exist')
@@ -670,13 +667,13 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       ['settings/sign-in', 'Settings', 'E-mail and password'],
     ]
     for (const [path, title, tab] of addresses) {
-      await visit(page, path)
+      await visit(page, `/dashboard/${path}`)
       await page
         .locator('h1')
         .filter({ hasText: new RegExp(`^${title}$`) })
         .waitFor()
       if (tab) await page.locator('.tabs [aria-current]', { hasText: tab }).waitFor()
-      await visit(page, 'nothing')
+      await visit(page, '/dashboard/nothing')
       await heading(page, 'There is no such page')
     }
   })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { OPERATOR_TOKEN } from '../../test/app.ts'
-import { type BrowserApp, chromiumPath, startBrowserApp } from '../../test/browser.ts'
+import { type BrowserApp, chromiumPath, startBrowserApp, visit } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { act, buy, type Line, openShop, PARCEL, ship } from '../../test/fixtures/orders.ts'
 
@@ -67,7 +67,7 @@ describe.skipIf(!chromiumPath)('tables', () => {
     text: string | RegExp,
   ): Promise<string[]> {
     const found: string[] = []
-    await page.goto(`${app.address}/${path}`)
+    await visit(page, `/${path}`)
     await page.getByRole('table', { name }).getByText(text).first().waitFor()
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 })
