@@ -4,7 +4,7 @@ import { importBundledCatalog } from './catalog/import/bundled.ts'
 import type { Config } from './config.ts'
 import { dashboardBuild } from './dashboard/build.ts'
 import { requireSecretKey } from './database/require-secret-key.ts'
-import { ApiError, serverError } from './errors.ts'
+import { serverError } from './errors.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
@@ -24,7 +24,7 @@ import {
 import { runUntilStopped, type Started } from './processes/lifecycle.ts'
 import type { PrimaryLink } from './processes/primary-link.ts'
 import { markLive } from './sandbox/clock.ts'
-import { type DemoAccess, demoAccess } from './sandbox/demo-seller.ts'
+import { type DemoAccess, demoUnlessRefused } from './sandbox/demo-seller.ts'
 import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
 import { openService, type Service } from './service.ts'
@@ -115,17 +115,6 @@ async function startOn(
   const text = welcome(config, demo)
   if (primary) primary.ready(text)
   else print(text)
-}
-
-/** The login of the demo seller; undefined if a rule refuses it, for example because the operator has closed the shop. */
-async function demoUnlessRefused(ctx: Service): Promise<DemoAccess | undefined> {
-  try {
-    return await demoAccess(ctx)
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status >= 500) throw error
-    ctx.log.warn({ err: error }, 'cannot prepare the login of the demo seller; starting without it')
-    return undefined
-  }
 }
 
 /** Generates missing secrets in the sandbox. Outside of it, they only come from the settings. */

@@ -70,6 +70,17 @@ export async function demoAccess(ctx: Context): Promise<DemoAccess> {
   return { key, email, password }
 }
 
+/** The login of the demo seller; undefined if a rule refuses it, for example because the operator has closed the shop. */
+export async function demoUnlessRefused(ctx: Context): Promise<DemoAccess | undefined> {
+  try {
+    return await demoAccess(ctx)
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status >= 500) throw error
+    ctx.log.warn({ err: error }, 'cannot prepare the login of the demo seller; starting without it')
+    return undefined
+  }
+}
+
 /** Proves to the next start that the password has this hash: deriving it again takes a tenth of a second. */
 const proof = (password: string, passwordHash: string | null) =>
   hash('sha256', `${password} ${passwordHash}`, 'hex')
