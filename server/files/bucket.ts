@@ -10,8 +10,8 @@ import type { FileStore } from './file-store.ts'
 const CONNECT_TIMEOUT_MS = 5_000
 const RESPONSE_TIMEOUT_MS = 20_000
 /**
- * Time of an upload with its response: 300 KB at 7 KB/s. The kernel buffers a whole photo or label, so the connection doesn't
- * show whether bytes still flow. The download of a photo and both of its uploads fit into its lease of 120 s.
+ * Time of an upload with its response and repetitions: 300 KB at 7 KB/s. The kernel buffers a whole photo or label, so the
+ * connection doesn't show whether bytes still flow. The leases of photos and labels depend on it.
  */
 const UPLOAD_TIMEOUT_MS = 45_000
 /** The response to the last attempt is returned: it has S3's code, which an error of undici's has not. */
@@ -26,6 +26,7 @@ const FORM = 's3://bucket/prefix?region=…&endpoint=https://…&force_path_styl
  *
  * @param options.environment the variables that AWS defines for all of its clients
  * @param options.responseMs maximum time until a response to a read or deletion begins, and between its bytes
+ * @param options.uploadMs maximum time of an upload
  * @throws StartError if the URL is invalid or no region is set
  */
 export async function openBucket(
@@ -34,10 +35,12 @@ export async function openBucket(
     environment = process.env,
     log,
     responseMs = RESPONSE_TIMEOUT_MS,
+    uploadMs = UPLOAD_TIMEOUT_MS,
   }: {
     environment?: NodeJS.ProcessEnv
     log?: Pick<Log, 'warn'> | undefined
     responseMs?: number
+    uploadMs?: number
   } = {},
 ): Promise<FileStore> {
   const { root, region } = readBucketUrl(new URL(storageUrl), environment.AWS_REGION)
@@ -76,7 +79,8 @@ export async function openBucket(
       headers: Object.fromEntries(signed.headers),
       body,
       dispatcher,
-      ...(method === 'PUT' && { headersTimeout: UPLOAD_TIMEOUT_MS }),
+      // The signal of an upload limits its time.
+      ...(method === 'PUT' && { headersTimeout: 0 }),
       signal,
     })
     const { statusCode } = response
@@ -96,7 +100,9 @@ export async function openBucket(
   return {
     async put(name, bytes, contentType, signal) {
       const headers = { 'content-type': contentType }
-      const response = await send('PUT', name, { body: bytes, headers, signal })
+      const timeout = AbortSignal.timeout(uploadMs)
+      const ended = signal ? AbortSignal.any([signal, timeout]) : timeout
+      const response = await send('PUT', name, { body: bytes, headers, signal: ended })
       await response?.body.dump()
     },
 

@@ -293,6 +293,17 @@ describe('a bucket', () => {
     await upload
   })
 
+  it('the repetitions of an upload to a bucket do not prolong its time', async () => {
+    const { port } = await startWebServer((_, res) => {
+      res.statusCode = 503
+      res.end()
+    })
+    const endpoint = `endpoint=http://127.0.0.1:${port}&force_path_style=true`
+    // It ends before the first repetition.
+    const files = await openBucket(`s3://card-files?region=eu-west-1&${endpoint}`, { uploadMs: 50 })
+    await expect(files.put('photos/x.jpg', BYTES, 'image/jpeg')).rejects.toThrow('timeout')
+  })
+
   it('without keys, a bucket uses the role of the container or the machine, and renews it', async () => {
     let issued = 0
     const { port } = await startWebServer((req, res) => {

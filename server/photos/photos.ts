@@ -19,7 +19,7 @@ export type ClaimedPhoto = {
   listingIsRemoved: boolean
 }
 
-/** Lease of a claim: several times the longest attempt. */
+/** Lease of a claim: longer than a download (20 s) and two uploads to a bucket (45 s each). */
 const LEASE_SECONDS = 120
 
 /** Due photos that a claim looks at before it searches seller by seller. */

@@ -46,7 +46,7 @@ export type Purchase = {
 
 export type PollSchedule = { polls: number; pollAt: Date | null }
 
-/** Several times the longest that the carrier's calls of one attempt take together. */
+/** Longer than the carrier's calls of one attempt (four of 15 s) and the upload of its label (45 s in a poll). */
 export const LEASE_SECONDS = 120
 
 /**
