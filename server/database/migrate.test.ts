@@ -18,7 +18,7 @@ async function emptied() {
   return database
 }
 
-// They mostly wait for time limits.
+// The tests of migrations that wait mostly wait for time limits, each on a database of its own.
 it.concurrent('a start waits for the migration of a process that was killed, even beyond the time limit of statements', async () => {
   const url = await databaseAtVersion(56)
   const db = connect(url, { max: 2 })

@@ -161,7 +161,7 @@ it('a pause of the process does not count towards the time limit of statements',
     expect((await answer)[0]?.one).toBe(1)
   }))
 
-// These tests mostly wait for time limits, each with a proxy of its own.
+// The tests from here on mostly wait for time limits, most of them with a proxy of their own.
 describe.concurrent('a pool', () => {
   it('a pool fails statements at once while the server refuses connections', () =>
     withPool(async (pool, proxy) => {

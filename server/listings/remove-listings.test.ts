@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 /** Orders that one transaction changes. */
 const BATCH = 5_000
-/** The last ones need a transaction of their own. */
+/** The last 200 need a transaction of their own. */
 const ORDERS = BATCH + 200
 
 /** A seller with completed orders of one listing. */
@@ -28,7 +28,7 @@ async function sellerWithOrders(orders = ORDERS) {
 }
 type Shop = Pick<Awaited<ReturnType<typeof sellerWithOrders>>, 'seller' | 'listing'>
 
-/** The numbers of a seller's orders that lost their reference in one transaction each. */
+/** The number of a seller's orders from which each transaction removed the reference. */
 async function transactionsOf(accountId: number): Promise<number[]> {
   const transactions = await app.ctx.db<{ orders: number }[]>`
     select count(*) as orders

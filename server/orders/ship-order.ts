@@ -16,7 +16,7 @@ import { readSlice, type Slice } from './slice.ts'
  *
  * @param orderId any row of the slice
  * @param trackingCode the seller's; null for none
- * @param read what the caller needs of the shipped slice, in the same transaction: a later read that fails would deny it
+ * @param read reads the response in the same transaction: a read that fails after the commit would deny the shipment
  * @returns the result of `read`, and the number of rows that this call shipped
  * @throws not_found, conflict without a verified payout setup or a pending row, validation_error on the code
  */

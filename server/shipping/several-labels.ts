@@ -99,7 +99,7 @@ const notStarted = () =>
 /** Labels are small; a carrier that sends larger files must not fill the memory. */
 const MAX_MERGED_BYTES = 32 * 1024 * 1024
 
-/** Files that the calls of this process have in memory: those of usual calls have some megabytes. */
+/** Memory for the files of all calls of this process: a usual call needs some megabytes. */
 const openMemory = byteBudget(4 * MAX_MERGED_BYTES)
 
 /**

@@ -150,7 +150,7 @@ export async function applyReading(
     link: status === 'ready' ? before.link : null,
     carrierCode: reading.trackingCode ?? before.carrierCode,
     trackingCode,
-    // It can contain the postal code of an erased buyer.
+    // A tracking URL can contain the postal code of an erased buyer.
     trackingUrl: before.isErased
       ? null
       : trackingUrlAfter(before, {

@@ -262,7 +262,7 @@ describe('changes in the dashboard', () => {
     expect(idsIn(again)).toEqual([other, found])
     expect((await edit(again.body.catalog_version, 'again')).body.data.changed).toBe(2)
 
-    // As another process does, whose signal has not arrived here.
+    // Another process raises the version, and its signal has not arrived here.
     await raiseVersion(app.ctx.db, [])
     const newer = await edit(again.body.catalog_version + 1, 'newer')
     expect(newer.body.data).toMatchObject({ changed: 2 })

@@ -67,7 +67,7 @@ ${signedInAs(ctx, request, member)}`,
       if (!member) return reply
       try {
         const checked = checkRequest(ctx, client, redirectUri, parameters)
-        // Longer than the request if the program did not encode every character.
+        // This address is longer than the request if the program did not encode every character.
         if (!canReturnTo(ctx, addressOf(checked))) throw new OAuthError('invalid_request', TOO_LONG)
         const uid = await createStep(ctx, member.id, checked)
         return reply.redirect(`${rootOf(request)}/oauth/step/${uid}`, 303)

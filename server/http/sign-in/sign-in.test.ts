@@ -217,7 +217,7 @@ describe('the limits of sign-in', () => {
       const headers = { 'x-forwarded-for': `${network}::1` }
       return (await proxied.anyone.post('/signin', form(fields, headers))).status
     }
-    // Each of them has fewer attempts than an e-mail address has, and passwords whose derivation takes no time.
+    // Each member gets fewer attempts than an e-mail address has, and has a password whose derivation takes no time.
     const members = await Promise.all(Array.from({ length: 6 }, () => sellerWithPassword(proxied)))
     const failures = async (network: string, attempts: number) => {
       const statuses = await Promise.all(
