@@ -4,9 +4,12 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   unlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -56,7 +59,7 @@ const edit = (name: string, from: string, to: string) =>
   writeFileSync(file(name), readFileSync(file(name), 'utf8').replace(from, to))
 
 describe('cardstall.js', () => {
-  it('bundles the program once, and again after a change of its sources or the loss of a file', async () => {
+  it('the program is bundled once, and again after a change or removal of its sources or the loss of a file', async () => {
     expect(await runUnknown()).toMatch(/^Unknown command "sing"/)
     const first = readBundle()
     expect(first.files.length).toBeGreaterThan(1)
@@ -71,6 +74,14 @@ describe('cardstall.js', () => {
 
     rmSync(file(`server/dist/${readBundle().main}`))
     expect(await runUnknown()).toMatch(/^Strange command "sing"/)
+
+    // The other source keeps its size and date, as in an archive whose files all have one date.
+    const { atime, mtime } = statSync(file('server/main.ts'))
+    edit('server/main.ts', './print.ts', './write.ts')
+    utimesSync(file('server/main.ts'), atime, mtime)
+    renameSync(file('server/print.ts'), file('server/write.ts'))
+    expect(await runUnknown()).toMatch(/^Strange command "sing"/)
+    expect(readBundle().inputs.flat()).toContain('server/write.ts')
   })
 
   it('files that a running service may load stay for a day after their bundle was replaced, however old they are', async () => {
