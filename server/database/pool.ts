@@ -102,8 +102,9 @@ export function poolOf(
       if (connections.size < max) addConnection()
       else next = leastBusy()
     }
-    if (next) send(running, next)
-    else waiting.add(running)
+    // First come, first served: a statement of a busy process must not overtake one that waits.
+    waiting.add(running)
+    if (next) sendFirst(next)
   }
 
   const refusal = (): Error | undefined => {
@@ -162,6 +163,12 @@ export function poolOf(
     connection.handler(statement)
   }
 
+  const sendFirst = (connection: Connection): void => {
+    const [running] = waiting
+    waiting.delete(running!)
+    send(running!, connection)
+  }
+
   /** Sends waiting statements on a connection that has capacity. */
   const release = (connection: Connection): void => {
     if (!connections.has(connection)) {
@@ -170,10 +177,8 @@ export function poolOf(
     }
     if (!connection.isReady || connection.hasCursor) return
     const share = Math.min(MAX_PIPELINED, Math.ceil(waiting.size / connections.size))
-    for (const running of waiting) {
-      if (connection.running.size >= share || connection.hasCursor) break
-      waiting.delete(running)
-      send(running, connection)
+    while (waiting.size > 0 && connection.running.size < share && !connection.hasCursor) {
+      sendFirst(connection)
     }
     if (connection.running.size === 0) idle.push(connection)
   }
