@@ -74,3 +74,26 @@ it('a later statement does not overtake those that wait for a connection', async
   await Promise.all(blocked)
   expect(ended).toEqual(['first', 'second', 'third', 'fourth', 'later'])
 })
+
+it('a lost connection is replaced for a statement that waits, while the others wait for locks', async () => {
+  const { db, pool, begin } = await poolOfTwo()
+  const blocked: Promise<unknown>[] = []
+  await whileLocked(
+    { begin },
+    (tx) => tx`lock table locked, locked_too`,
+    async () => {
+      blocked.push(pool`select from locked`.execute())
+      blocked.push(pool`select from locked_too`.execute())
+      const lost = expect(blocked[1]).rejects.toThrow(/CLOSED|lost/)
+      await untilSlow(db, 2)
+      const waiting = pool`select 7 as n`.execute()
+      await db`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and query = 'select from locked_too'
+      `
+      await lost
+      expect(await waiting).toEqual([{ n: 7 }])
+    },
+  )
+  await blocked[0]
+})

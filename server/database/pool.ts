@@ -235,8 +235,9 @@ export function poolOf(
     const index = idle.indexOf(connection)
     if (index >= 0) idle.splice(index, 1)
     close(connection)
-    // The waiting statements may depend on this connection alone.
-    if (counted && connection.isReady && waiting.size > connections.size) addConnection()
+    // The waiting statements may depend on this connection alone: the others may be slow.
+    const opening = [...connections].filter(({ isReady }) => !isReady)
+    if (counted && connection.isReady && waiting.size > opening.length) addConnection()
   }
 
   const close = (connection: Connection): void => {
