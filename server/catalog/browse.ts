@@ -103,8 +103,9 @@ function namedSeries(catalog: Catalog, value: string): string {
 
 /**
  * The entries that a search finds: names that have every word, then names with typos; if no name has every word, names
- * with attributes first. A title of an offer is searched again without the words that describe the offer. The filters have
- * no part in these choices, so they only narrow the results of the query.
+ * with attributes first. A title of an offer is searched again without the words that describe the offer, after the names
+ * that have all of its words and before those with typos, of which the words as typed come first. The filters have no part
+ * in these choices, so they only narrow the results of the query.
  */
 function listed<T extends { name: string }>(
   all: T[],
@@ -121,11 +122,12 @@ function listed<T extends { name: string }>(
     }
     return entries
   }
-  let matches = names.index.search(q)
-  if (matches.sure > 0 || !attributes) return entriesOf(matches)
-  const plain = attributes.respelled(plainWords(matches.words))
+  const asTyped = names.index.search(q)
+  if (asTyped.sure > 0 || !attributes) return entriesOf(asTyped)
+  const plain = attributes.respelled(plainWords(asTyped.words))
   // A printing can be `holo` although the rarity isn't.
-  const readings = distinct([matches.words, plain, plain.filter((word) => word !== 'holo')])
+  const readings = distinct([asTyped.words, plain, plain.filter((word) => word !== 'holo')])
+  let matches = asTyped
   for (const [i, words] of readings.entries()) {
     if (i > 0) {
       matches = names.index.search(words.join(' '), { upTo: Tier.inside })
@@ -135,6 +137,7 @@ function listed<T extends { name: string }>(
       words.some(attributes.describes) && searchWithAttributes(names, attributes, words, passes)
     if (described) return [...new Set([...described, ...entriesOf(matches)])]
   }
+  if (asTyped.positions.length > 0) return entriesOf(asTyped)
   if (readings.length > 1) matches = names.index.search(plain.join(' '))
   if (matches.positions.length > 0) return entriesOf(matches)
   return (

@@ -248,6 +248,10 @@ describe('a search for cards', () => {
     expect(find('reverse valley ex')).toEqual(['exp-200'])
   })
 
+  it('words of titles that belong to a mistyped name are words of the name', () => {
+    expect(find('reverse vlley')).toEqual(['exp-200'])
+  })
+
   it.each(['full art', 'alternate art', 'alt art', 'fa'])(
     'cards whose rarity has a picture without a frame come first for %s',
     (art) => {
