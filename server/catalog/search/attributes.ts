@@ -80,14 +80,17 @@ function searchReading<T>(
   passes: (entry: T) => boolean,
   search: (name: string) => Matches,
 ): T[] | undefined {
-  const divided = divisions(words, attributes, search)
+  const divided = divisions(words, attributes, search).map((isAttribute) => {
+    const { name, described } = split(words, isAttribute)
+    return { name, matcher: attributes.matcher(described) }
+  })
   for (const lastTier of [Tier.exact, Tier.word]) {
-    for (const isAttribute of divided) {
-      const { name, described } = split(words, isAttribute)
-      const { score, candidates } = attributes.matcher(described)
+    for (const { name, matcher } of divided) {
+      const { score, candidates } = matcher
       const found = collect(score, passes)
       if (name === '') {
-        for (const entry of candidates()) found.add(entry, 0)
+        // Without a name, another tier finds the same.
+        if (lastTier === Tier.exact) for (const entry of candidates()) found.add(entry, 0)
       } else {
         const { positions, tiers } = search(name)
         for (const [i, position] of positions.entries()) {
@@ -263,6 +266,9 @@ function isOfSubset(total: string, number: string): boolean {
 const wordsOfRarity = (rarity: string) =>
   fold(rarity.replace(/([a-z])([A-Z])/g, '$1 $2')).split(' ')
 
+/** The words of a query that a set has, whether its cards can have the others, and the score of the set once needed. */
+type Meaning = { isMeant: boolean[]; isPossible: boolean; score?: number }
+
 type DescribedSet = NamedSet & { printedTotal: number | null }
 
 /** Describes cards by their number, set and rarity. */
@@ -306,27 +312,28 @@ export function cardAttributes<
       (word) => !FILLER.has(word) && !rarityWords.has(word) && !isNumber(word) && !/\d/.test(word),
     )
     // A word such as `english` describes thousands of cards, which share a few sets.
-    const meanings = new Map<S, { isMeant: boolean[]; isPossible: boolean; score: number }>()
-    const meaningFor = (set: S) => {
+    const meanings = new Map<S, Meaning>()
+    const meaningFor = (set: S): Meaning => {
       const isMeant = words.map(
         (word, i) => described.isMeant(set, word) || described.isMeant(set, numbers[i]!),
       )
-      const score = described.score(
-        set,
-        words.filter((_, i) => isMeant[i]),
-      )
       const isPossible = isMeant.every((meant, i) => meant || !isOfSetOnly[i])
-      const meaning = { isMeant, isPossible, score }
+      const meaning: Meaning = { isMeant, isPossible }
       meanings.set(set, meaning)
       return meaning
     }
     return (card: C, name = ''): number => {
       const { rarity, set } = card
-      const { isMeant, isPossible, score: setScore } = meanings.get(set) ?? meaningFor(set)
+      const meaning = meanings.get(set) ?? meaningFor(set)
+      const { isMeant, isPossible } = meaning
       if (!isPossible && name === '') return 0
+      meaning.score ??= described.score(
+        set,
+        words.filter((_, i) => isMeant[i]),
+      )
       const number = hasNumber ? plain(card.number) : ''
       const total = String(set.printedTotal)
-      let score = setScore
+      let score = meaning.score
       let isNumbered = false
       const ofRarity: string[] = []
       const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words

@@ -38,18 +38,21 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   )
   /** The ways to write a set in full, except for its id. */
   const spellings = new Map<S, string[][]>()
+  const idWords = new Map<S, string[]>()
   const byWord = new Map<string, Set<S>>()
   for (const set of sets) {
     const name = fold(set.name)
     const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? '')]
     const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
     spellings.set(set, spelled)
+    const id = fold(set.id).split(' ')
+    idWords.set(set, id)
     const shared = [
       ...(wordsOfSeries.get(set.series) ?? []),
       ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
       ...(set.releaseDate === null ? [] : [set.releaseDate.slice(0, 4)]),
     ]
-    for (const word of [...spelled.flat(), ...fold(set.id).split(' '), ...shared]) {
+    for (const word of [...spelled.flat(), ...id, ...shared]) {
       const described = byWord.get(word)
       if (described) described.add(set)
       else byWord.set(word, new Set([set]))
@@ -66,7 +69,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
       if (meant.length === 0) return 0
       const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
       if (spellings.get(set)!.some(isIn)) return EXACT
-      return isIn(fold(set.id).split(' ')) ? ID : PART
+      return isIn(idWords.get(set)!) ? ID : PART
     },
   }
 }
