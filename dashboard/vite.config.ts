@@ -80,9 +80,9 @@ export default defineConfig(({ command }) => {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
-      // The notices that the licences of the bundled libraries demand.
       // The service reads it, to name the files of a page in its HTML.
       manifest: true,
+      // The notices that the licences of the bundled libraries demand.
       license: { fileName: 'third-party-licenses.md' },
     },
     server: {
