@@ -497,7 +497,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await resend.getAttribute('aria-label')).toBe(`Resend e-mail ${failed!.id}`)
     await expectAccessible(page)
     await resend.click()
-    await page.getByText(`The e-mail ${failed!.id} is being sent again.`).waitFor()
+    await page.getByText(`E-mail ${failed!.id} is being sent again.`).waitFor()
     await resend.waitFor({ state: 'detached' })
   })
 
