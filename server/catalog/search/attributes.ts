@@ -80,13 +80,19 @@ function searchReading<T>(
   passes: (entry: T) => boolean,
   search: (name: string) => Matches,
 ): T[] | undefined {
-  const divided = divisions(words, attributes, search).map((isAttribute) => {
-    const { name, described } = split(words, isAttribute)
-    return { name, matcher: attributes.matcher(described) }
-  })
+  // A repeated word makes equal divisions.
+  const divided = new Map(
+    divisions(words, attributes, search).map((isAttribute) => {
+      const { name, described } = split(words, isAttribute)
+      return [`${name}/${described.join(' ')}`, { name, described }]
+    }),
+  )
+  const prepared = [...divided.values()].map(({ name, described }) => ({
+    name,
+    ...attributes.matcher(described),
+  }))
   for (const lastTier of [Tier.exact, Tier.word]) {
-    for (const { name, matcher } of divided) {
-      const { score, candidates } = matcher
+    for (const { name, score, candidates } of prepared) {
       const found = collect(score, passes)
       if (name === '') {
         // Without a name, another tier finds the same.
