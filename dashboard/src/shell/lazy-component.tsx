@@ -41,10 +41,11 @@ export function lazyComponent(load: () => Promise<Code>): LazyComponent {
   }
 
   function Lazy() {
-    const [, setHasEnded] = useState(false)
+    // As of the render: code that arrives before the effect must lead to another one.
+    const [isLoaded, setIsLoaded] = useState(code !== undefined)
     useEffect(() => {
-      if (!code) void preload().then(() => setHasEnded(true))
-    }, [])
+      if (!isLoaded) void preload().then(() => setIsLoaded(true))
+    }, [isLoaded])
     if (failure) throw failure
     return code ? <code.default /> : <Loading />
   }
