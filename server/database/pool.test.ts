@@ -12,11 +12,13 @@ async function poolOfTwo() {
   whenFileEnds(() => pool.end({ timeout: 1 }))
   await db`create table locked ()`
   await db`create table locked_too ()`
-  await Promise.all([pool`select 1`, pool`select 1`])
   return { db, pool, begin }
 }
 
-/** Waits until so many statements have waited for a lock so long that nothing is sent behind them. */
+/**
+ * Waits until so many statements have waited for a lock so long that nothing is sent behind them: the next one takes the
+ * other connection, also if that is still being opened.
+ */
 const untilSlow = (db: Sql, count: number) =>
   until('the statements have waited for a moment', async () => {
     const waiting = await db`
@@ -52,6 +54,7 @@ it('a later statement does not overtake those that wait for a connection', async
     (tx) => tx`lock table locked`,
     async () => {
       blocked.push(pool`select from locked`.execute())
+      await untilSlow(db, 1)
       let waiting: Promise<unknown>[] = []
       await whileLocked(
         { begin },
@@ -83,6 +86,7 @@ it('a lost connection is replaced for a statement that waits, while the others w
     (tx) => tx`lock table locked, locked_too`,
     async () => {
       blocked.push(pool`select from locked`.execute())
+      await untilSlow(db, 1)
       blocked.push(pool`select from locked_too`.execute())
       const lost = expect(blocked[1]).rejects.toThrow(/CLOSED|lost/)
       await untilSlow(db, 2)
