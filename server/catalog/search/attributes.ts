@@ -239,6 +239,7 @@ const RARITY_SHORTHANDS: [string, string[]][] = [
   ['hr', ['hyper', 'rare']],
   ['rh', ['rare', 'holo']],
 ]
+
 /** Replaces a word that describes nothing. The last words come first: they are the likeliest to be unfinished. */
 function correctionsOf(
   words: string[],
