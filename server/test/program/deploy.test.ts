@@ -8,8 +8,10 @@ import Fastify from 'fastify'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { MAX_PATH_LENGTH } from '../../http/sign-in/own-path.ts'
+import { smtpMailer } from '../../mail/smtp.ts'
 import { routes } from '../../routes.ts'
 import { startTestApp, type TestApp } from '../app.ts'
+import { startMailServer } from '../fakes/mail-server.ts'
 import { authorizeUrl, register } from '../fixtures/oauth.ts'
 import { samplesOf } from '../metrics.ts'
 import { newDirectory } from '../new-directory.ts'
@@ -237,6 +239,29 @@ describe('the dashboard', () => {
       ])
     },
   )
+})
+
+describe('the example for systemd', () => {
+  it('the mail server of the example, on the same machine, may have a certificate that is not valid, as Postfix of Debian has', async () => {
+    // With the library's own certificate, which is self-signed and has expired.
+    const server = await startMailServer({ disabledCommands: [] })
+    const [, url] = /^#SMTP_URL=(\S+)$/m.exec(await read('systemd/cardstall.env'))!
+    const mailer = smtpMailer(url!.replace(':25', `:${server.port}`), {
+      name: '',
+      address: 'shop@cards.example',
+    })
+    const mail = { id: 1, attempts: 1, to: 'misty@shops.example', subject: 'Hello', text: 'Hello' }
+    const now = new Date()
+    const state = {
+      status: 'waiting',
+      error: null,
+      sliceKey: null,
+      createdAt: now,
+      sentAt: null,
+    } as const
+    const sent = mailer.deliver({ ...mail, ...state }, AbortSignal.timeout(10_000))
+    expect(await sent.finally(() => mailer.close())).toBe('sent')
+  })
 })
 
 describe('the proxies', () => {
