@@ -242,6 +242,15 @@ describe('the dashboard', () => {
 })
 
 describe('the example for systemd', () => {
+  it('journald keeps the lines of all responses, because they are the record of the requests that a backup lacks', async () => {
+    const unit = await read('systemd/cardstall.service')
+    const [, seconds] = /^LogRateLimitIntervalSec=(\d+)s$/m.exec(unit) ?? []
+    const [, lines] = /^LogRateLimitBurst=(\d+)$/m.exec(unit) ?? []
+    // An interval of 0 would leave journald's own limit in force.
+    expect(Number(seconds)).toBeGreaterThan(0)
+    expect(Number(lines) / Number(seconds)).toBeGreaterThan(30_000)
+  })
+
   it('the mail server of the example, on the same machine, may have a certificate that is not valid, as Postfix of Debian has', async () => {
     // With the library's own certificate, which is self-signed and has expired.
     const server = await startMailServer({ disabledCommands: [] })
