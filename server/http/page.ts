@@ -18,7 +18,10 @@ const POLICY = {
 
 /** Directives of a page that differ from the common policy; null omits one. */
 export type PolicyChanges = Partial<
-  Record<keyof typeof POLICY | 'font-src' | 'worker-src', string | null>
+  Record<
+    keyof typeof POLICY | 'font-src' | 'frame-src' | 'object-src' | 'worker-src',
+    string | null
+  >
 >
 
 export const HTML_TYPE = 'text/html; charset=utf-8'

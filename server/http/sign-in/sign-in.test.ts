@@ -182,6 +182,14 @@ describe('signing in', () => {
     )
   })
 
+  it('the policy of the sign-in page lets Firefox, too, load the dashboard’s files in advance', async () => {
+    const policy = (await app.anyone.get('/signin')).headers['content-security-policy']
+    expect(policy).toMatch(/^default-src 'self';/)
+    for (const directive of ['script-src', 'connect-src', 'object-src', 'frame-src']) {
+      expect(policy).toContain(`${directive} 'none'`)
+    }
+  })
+
   it('the sign-in pages work without the public pages', async () => {
     const plain = await startTestApp({ settings: { PUBLIC_PAGES: 'false' } })
     expect((await plain.anyone.get('/signin')).status).toBe(200)
