@@ -163,6 +163,20 @@ describe('an invitation', () => {
 })
 
 describe('a forgotten password', () => {
+  it('the pages about a forgotten password lead to the sign-in form in a browser that is signed in to another shop', async () => {
+    const other = await sellerWithPassword(app)
+    const headers = { cookie: cookieOf(await signIn(other.email, PASSWORD)) }
+    for (const shown of [
+      await app.anyone.get('/password/forgot', { headers }),
+      await post('/password/forgot', { email: someone() }, headers),
+    ]) {
+      const [, link] = /<a href="([^"]*)">Sign in/.exec(shown.text)!
+      const page = await app.anyone.get(link!, { headers })
+      expect(page.status).toBe(200)
+      expect(page.text).toContain(`You are signed in as <strong>${other.email}</strong>`)
+    }
+  })
+
   it('a new password replaces the former one, and ends every session and the link to a new address', async () => {
     const { email } = await sellerWithPassword(app)
     const cookie = cookieOf(await signIn(email, PASSWORD))

@@ -13,6 +13,9 @@ import { limitResets } from '../sign-in-limits.ts'
 import { failForm, fieldsOf, formOptions } from './forms.ts'
 import { emailField, newPasswordField, problem, sendForm } from './layout.ts'
 
+/** Another person than the one who needs a password may be signed in to this browser. */
+const SIGN_IN = '/signin?switch=1'
+
 /** `/password/forgot` and `/password/reset`. */
 export const passwordPages =
   (ctx: Service): FastifyPluginCallback =>
@@ -34,7 +37,7 @@ export const passwordPages =
       return sendForm(request, reply, {
         title: 'Look into your mailbox',
         main: html`<p>If someone signs in with this address, we have sent a link to choose a new password. It works once, within an hour.</p>
-<p><a href="${rootOf(request)}/signin">Sign in</a></p>
+<p><a href="${rootOf(request)}${SIGN_IN}">Sign in</a></p>
 ${isMailCaptured(ctx.config) && html`<p class="hint">This is a sandbox, which sends no e-mail. The operator API shows it: <code>GET ${SANDBOX_MAIL}</code>.</p>`}`,
       })
     })
@@ -117,7 +120,7 @@ ${
         purpose === 'reset' &&
         html`<p>The shop’s API keys and webhook endpoints still work. If somebody else knew your password, revoke the keys and delete the endpoints that you don’t know.</p>`
       }
-<p><a class="button" href="${rootOf(request)}/signin?switch=1">Sign in</a></p>`,
+<p><a class="button" href="${rootOf(request)}${SIGN_IN}">Sign in</a></p>`,
     })
   })
 }
@@ -136,6 +139,6 @@ function sendForgot(
 ${emailField(email)}
 <button>Send the link</button>
 </form>
-<p><a href="${root}/signin">Sign in</a></p>`,
+<p><a href="${root}${SIGN_IN}">Sign in</a></p>`,
   })
 }
