@@ -19,3 +19,7 @@ export function listsOf(count: number, listOf: number[], numbers: number[]): Lis
 /** The numbers of a list, which share the memory of all. */
 export const listAt = ({ starts, numbers }: Lists, list: number): Uint32Array =>
   numbers.subarray(starts[list], starts[list + 1])
+
+/** The number of numbers in a list, without the object that `listAt` makes. */
+export const lengthOf = ({ starts }: Lists, list: number): number =>
+  starts[list + 1]! - starts[list]!

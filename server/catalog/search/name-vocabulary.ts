@@ -1,19 +1,14 @@
 import { editDistance } from '../../text/edit-distance.ts'
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
-import { type Lists, listAt, listsOf } from './lists.ts'
+import { type Lists, lengthOf, listAt, listsOf } from './lists.ts'
 import { findWords } from './name-lookup.ts'
 import type { NameText } from './name-text.ts'
 
-/**
- * The distinct words of all names. Misspelled words are compared with them. A word is its index.
- *
- * They are in the order of their length, then of the coarse set of their letters. The words of one length and set are
- * thus neighbors, and most are skipped as a whole.
- */
+/** The distinct words of all names, shortest first. Misspelled words are compared with them. A word is its index. */
 export type Vocabulary = {
   words: string[]
-  /** By `length * COARSE_SETS + set`: the index of the first word of this length and set, or of a later one. */
-  groups: Uint32Array
+  /** By length: the index of the first word that is at least as long. */
+  ofLength: Uint32Array
   /** By word: the sets of its letters and of those that it has more than once, see `lettersOf`. */
   letters: Uint32Array
   repeated: Uint32Array
@@ -48,9 +43,8 @@ export async function collectWords(
     distinct.set(word, (distinct.get(word) ?? 0) + 1)
     if (++seen % WORDS_PER_SLICE === 0) await yieldToEventLoop?.()
   }
-  const { words, groups } = inGroups([...distinct.keys()])
-  await yieldToEventLoop?.()
-
+  const words = [...distinct.keys()].sort((a, b) => a.length - b.length)
+  const longest = words.at(-1)?.length ?? 0
   const having: { words: number[]; ranks: number[] } = { words: [], ranks: [] }
   const pairs = new Map<number, number>()
   const containing: { pairs: number[]; words: number[] } = { pairs: [], words: [] }
@@ -70,7 +64,9 @@ export async function collectWords(
   }
   return {
     words,
-    groups,
+    ofLength: Uint32Array.from({ length: longest + 2 }, (_, length) =>
+      firstOfLength(words, length),
+    ),
     letters: Uint32Array.from(words, lettersOf),
     repeated: Uint32Array.from(words, repeatedIn),
     frequencies: Uint32Array.from(words, (word) => distinct.get(word)!),
@@ -81,14 +77,15 @@ export async function collectWords(
   }
 }
 
-function inGroups(words: string[]): Pick<Vocabulary, 'words' | 'groups'> {
-  const longest = words.reduce((length, word) => Math.max(length, word.length), 0)
-  const groupOf = (word: string) => word.length * COARSE_SETS + coarse(lettersOf(word))
-  const sorted = listsOf((longest + 1) * COARSE_SETS, words.map(groupOf), [...words.keys()])
-  return { words: Array.from(sorted.numbers, (index) => words[index]!), groups: sorted.starts }
+function firstOfLength(words: string[], length: number): number {
+  const first = words.findIndex((word) => word.length >= length)
+  return first === -1 ? words.length : first
 }
 
-const pairAt = (word: string, at: number) => word.charCodeAt(at) * 0x10000 + word.charCodeAt(at + 1)
+/** Two letters as a 32-bit integer: V8 allocates an object for a larger number. */
+const pairOf = (first: number, second: number) => (first << 16) | second
+
+const pairAt = (word: string, at: number) => pairOf(word.charCodeAt(at), word.charCodeAt(at + 1))
 
 /**
  * The words that are 1 to `limit` edits away from `word`, the likeliest first.
@@ -103,7 +100,7 @@ export function similarWords(
 ): SimilarWord[] {
   const found: SimilarWord[] = []
   if (limit === 0) return found
-  const { words, groups, letters, repeated, frequencies } = vocabulary
+  const { words, ofLength, letters, repeated, frequencies } = vocabulary
   const asked = lettersOf(word)
   const askedTwice = repeatedIn(word)
   const compare = (index: number) => {
@@ -115,25 +112,46 @@ export function similarWords(
     if (limit > 2 && word.charCodeAt(0) !== words[index]!.charCodeAt(0)) return
     const edits = editDistance(word, words[index]!, limit)
     if (edits === 0 || edits > limit) return
+    // Several lists can have the word.
+    if (found.some((similar) => similar.word === index)) return
     const penalty = penaltyOf(word, words[index]!, edits, frequencies[index]!)
     found.push({ word: index, penalty })
   }
-  if (among) {
-    for (const index of among) if (areNear(asked, letters[index]!, limit)) compare(index)
+  const first = ofLength[Math.max(word.length - limit, 0)] ?? words.length
+  const end = ofLength[word.length + limit + 1] ?? words.length
+  if (!among && word.length < 2 * (limit + 1)) {
+    // Too short for so many pairs.
+    for (let index = first; index < end; index++) compare(index)
   } else {
-    const sets = nearSets(coarse(asked), limit)
-    const longest = Math.min(word.length + limit, Math.floor(groups.length / COARSE_SETS) - 1)
-    for (let length = Math.max(word.length - limit, 1); length <= longest; length++) {
-      for (const set of sets) {
-        const group = length * COARSE_SETS + set
-        const end = groups[group + 1]!
-        for (let index = groups[group]!; index < end; index++) {
-          if (areNear(asked, letters[index]!, limit)) compare(index)
-        }
+    for (const list of among ? [among] : listsNear(vocabulary, word, limit)) {
+      for (let i = 0; i < list.length; i++) {
+        const index = list[i]!
+        if (index >= first && index < end) compare(index)
       }
     }
   }
   return found.sort((a, b) => a.penalty - b.penalty)
+}
+
+/**
+ * Lists that together have every word at most `limit` edits away: the words that contain one of `limit + 1` pairs of letters
+ * of this one. An edit breaks one of these pairs, so one remains. Two adjacent pairs are both broken if the letters between
+ * them are swapped, which makes another pair.
+ */
+function listsNear({ pairs, withPair }: Vocabulary, word: string, limit: number): Uint32Array[] {
+  const lists: Uint32Array[] = []
+  const add = (pair: number) => {
+    const list = pairs.get(pair)
+    if (list !== undefined) lists.push(listAt(withPair, list))
+  }
+  let end = -1
+  for (let pair = 0; pair <= limit; pair++) {
+    const at = Math.floor((pair * (word.length - 2)) / limit)
+    if (at === end) add(pairOf(word.charCodeAt(at), word.charCodeAt(at - 1)))
+    add(pairAt(word, at))
+    end = at + 2
+  }
+  return lists
 }
 
 const EDIT_PENALTY = 10
@@ -162,13 +180,13 @@ export function wordsAround(
   word: string,
   among: Uint32Array | undefined,
 ): number[] {
-  let candidates = among
+  let rarest: number | undefined
   for (let at = 0; !among && at + 1 < word.length; at++) {
     const pair = pairs.get(pairAt(word, at))
     if (pair === undefined) return []
-    const containing = listAt(withPair, pair)
-    if (!candidates || containing.length < candidates.length) candidates = containing
+    if (rarest === undefined || lengthOf(withPair, pair) < lengthOf(withPair, rarest)) rarest = pair
   }
+  const candidates = rarest === undefined ? among : listAt(withPair, rarest)
   const found: number[] = []
   for (const index of candidates ?? []) {
     const longer = words[index]!
@@ -194,30 +212,6 @@ function repeatedIn(word: string): number {
     once |= letter
   }
   return repeated
-}
-
-/** A smaller set: four letters share a bit. */
-const coarse = (letters: number) =>
-  (letters | (letters >>> 8) | (letters >>> 16) | (letters >>> 24)) & (COARSE_SETS - 1)
-const COARSE_SETS = 256
-
-/** The coarse sets that words near one with this set can have. */
-function nearSets(asked: number, limit: number): number[] {
-  const sets: number[] = []
-  for (let set = 0; set < COARSE_SETS; set++) if (areNear(asked, set, limit)) sets.push(set)
-  return sets
-}
-
-/** Whether words with these letters can be `limit` edits apart: an edit adds at most one new letter and removes one. */
-function areNear(asked: number, has: number, limit: number): boolean {
-  let added = has & ~asked
-  let removed = asked & ~has
-  // Each step clears the lowest bit.
-  for (let edit = 0; edit < limit; edit++) {
-    added &= added - 1
-    removed &= removed - 1
-  }
-  return (added | removed) === 0
 }
 
 function bitCount(bits: number): number {
