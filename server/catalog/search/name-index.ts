@@ -120,9 +120,12 @@ const PRINTED = new Map([
   ['m', '♂'],
 ])
 
+const SYMBOL_NAME = new RegExp(SYMBOL_NAMES.map(([name]) => name).join('|'))
+
 /** The same query with the name of a symbol replaced by the symbol: `umbreon star` is Umbreon ★. */
 export function symbolReadings(words: string[]): string[][] {
   const text = ` ${words.join(' ')} `
+  if (!SYMBOL_NAME.test(text)) return []
   return SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `)).map(([name, symbol]) =>
     text.replace(` ${name} `, ` ${symbol} `).trim().split(' '),
   )
@@ -191,8 +194,9 @@ function matchWords(
   allowed: (word: string) => number,
 ): void {
   const { text, vocabulary, wordsFound, unfinished, penalties, isInside } = state
+  const isOneWord = asked.length === 1
   // Longest first: long words match the fewest names.
-  const words = [...new Set(asked)].sort((a, b) => b.length - a.length)
+  const words = isOneWord ? asked : [...new Set(asked)].sort((a, b) => b.length - a.length)
   /** The names that have the first word, and those that have all words so far: the next word is searched in these. */
   let first: number[] = []
   let left: number[] | undefined
@@ -208,13 +212,16 @@ function matchWords(
       found.push(rank)
       return true
     }
-    const begun: number[] = []
-    const visit: Visit = (at, _, wordEnds) => {
-      if (wordEnds) reach(text.ranks[at]!)
-      else begun.push(text.ranks[at]!)
+    // `matchTogether` has found the same, with a better grade.
+    if (!isOneWord) {
+      const begun: number[] = []
+      const visit: Visit = (at, _, wordEnds) => {
+        if (wordEnds) reach(text.ranks[at]!)
+        else begun.push(text.ranks[at]!)
+      }
+      findWords(text, [word], visit, among && among.length <= MAX_READ_NAMES ? among : undefined)
+      for (const rank of begun) if (reach(rank)) unfinished[rank]!++
     }
-    findWords(text, [word], visit, among && among.length <= MAX_READ_NAMES ? among : undefined)
-    for (const rank of begun) if (reach(rank)) unfinished[rank]!++
     if (upTo >= Tier.inside) {
       const reachInside = (rank: number) => {
         if (reach(rank)) isInside[rank] = 1
@@ -255,8 +262,10 @@ function matchWords(
 /** The words of these names, each once. */
 function wordsOfNames({ vocabulary, isListed }: SearchState, ranks: number[]): Uint32Array {
   const words: number[] = []
+  const { starts, numbers } = vocabulary.wordsOf
   for (const rank of ranks) {
-    for (const word of listAt(vocabulary.wordsOf, rank)) {
+    for (let i = starts[rank]!; i < starts[rank + 1]!; i++) {
+      const word = numbers[i]!
       if (isListed[word] === 1) continue
       isListed[word] = 1
       words.push(word)

@@ -1,5 +1,5 @@
 import { EAST_ASIAN } from './fold.ts'
-import { listAt } from './lists.ts'
+import { lengthOf, listAt } from './lists.ts'
 import type { NameText } from './name-text.ts'
 
 /** Called with the match's index, whether its spaces equal the query's, and whether a word ends with it. */
@@ -22,14 +22,15 @@ export function findWords(
   const { text, starts, wordStarts, boundaries } = names
   const letters = words.join('')
   const eastAsian = EAST_ASIAN.test(letters)
-  const spaces = new Uint8Array(letters.length)
-  let length = 0
-  for (const word of words) {
-    spaces[length] = 1
-    length += word.length
-  }
+  const { length } = letters
   const hasSameSpaces = (at: number) => {
-    for (let i = 1; i < length; i++) if (boundaries[at + i] !== spaces[i]) return false
+    let wordEnd = at
+    for (const word of words) {
+      const wordStart = wordEnd
+      wordEnd += word.length
+      for (let i = wordStart + 1; i < wordEnd; i++) if (boundaries[i] === 1) return false
+      if (boundaries[wordStart] === 0) return false
+    }
     return true
   }
 
@@ -47,27 +48,27 @@ export function findWords(
     }
     return
   }
-  const isAtOrAfter = (i: number) => compareAt(text, wordStarts[i]!, letters) >= 0
-  const isAfter = (i: number) => compareAt(text, wordStarts[i]!, letters) > 0
-  const first = firstWhere(isAtOrAfter, 0, wordStarts.length)
-  const end = firstWhere(isAfter, first, wordStarts.length)
-  for (let i = first; i < end; i++) visitAt(wordStarts[i]!)
+  for (let i = firstStart(names, letters); i < wordStarts.length; i++) {
+    const at = wordStarts[i]!
+    if (compareAt(text, at, letters) !== 0) return
+    visitAt(at)
+  }
 }
 
 /** Visits the rank of each name that contains these East Asian letters anywhere, ignoring spaces. */
 export function findLetters(names: NameText, asked: string, visit: (rank: number) => void): void {
   const { text, ranks, letters, ofLetter } = names
-  let rarest: Uint32Array | undefined
+  let rarest: number | undefined
   let offset = 0
   for (let i = 0; i < asked.length; i++) {
     const letter = letters.get(asked.charCodeAt(i))
     if (letter === undefined) return
-    const indexes = listAt(ofLetter, letter)
-    if (rarest && rarest.length <= indexes.length) continue
-    rarest = indexes
+    if (rarest !== undefined && lengthOf(ofLetter, rarest) <= lengthOf(ofLetter, letter)) continue
+    rarest = letter
     offset = i
   }
-  for (const index of rarest ?? []) {
+  if (rarest === undefined) return
+  for (const index of listAt(ofLetter, rarest)) {
     if (compareAt(text, index - offset, asked) === 0) visit(ranks[index]!)
   }
 }
@@ -81,13 +82,13 @@ function compareAt(text: string, at: number, asked: string): number {
   return 0
 }
 
-/** Binary search: the first number from which on the condition holds. */
-function firstWhere(holds: (i: number) => boolean, from: number, end: number): number {
-  let low = from
-  let high = end
+/** Binary search: the first of the sorted word starts that these letters follow, or that sorts after them. */
+function firstStart({ text, wordStarts }: NameText, letters: string): number {
+  let low = 0
+  let high = wordStarts.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (holds(middle)) high = middle
+    if (compareAt(text, wordStarts[middle]!, letters) >= 0) high = middle
     else low = middle + 1
   }
   return low
