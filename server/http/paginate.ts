@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { Page } from '../database/paging.ts'
+import type { Service } from '../service.ts'
 import { bytesAsText } from './latin1.ts'
 import type { Query } from './query.ts'
 
@@ -103,15 +104,21 @@ export function pageEnd(
   }
 }
 
-/**
- * Reads one page of a list, and adds `links` and `meta`.
- *
- * @param address the list's absolute URL without query
- */
-export async function paginated<Row, Json>(
+/** Reads the page of a list that a request asks for, and adds `links` and `meta`. */
+export const paginated = <Row, Json>(
+  { config }: Pick<Service, 'config'>,
+  { query, routeOptions }: { query: unknown; routeOptions: { url?: string | undefined } },
+  read: ReadPage<Row>,
+  toJson: (row: Row) => Json,
+): Promise<{ data: Json[] } & PageEnd> =>
+  paginatedAt(config.publicUrl + routeOptions.url, query as Query, read, toJson)
+
+type ReadPage<Row> = (page: Page) => Promise<{ rows: Row[]; total: number; reach?: number }>
+
+async function paginatedAt<Row, Json>(
   address: string,
   query: Query,
-  read: (page: Page) => Promise<{ rows: Row[]; total: number; reach?: number }>,
+  read: ReadPage<Row>,
   toJson: (row: Row) => Json,
 ): Promise<{ data: Json[] } & PageEnd> {
   const page = pageOf(query)
@@ -119,14 +126,18 @@ export async function paginated<Row, Json>(
   return { data: rows.map(toJson), ...pageEnd(address, query, page, rows.length, total, reach) }
 }
 
-/** The JSON of `paginated` as the text of `bytesAsText`, like the JSON of each record. */
+/**
+ * The JSON of `paginated` as the text of `bytesAsText`, like the JSON of each record.
+ *
+ * @param address the list's absolute URL without query
+ */
 export async function paginatedText<Row>(
   address: string,
   query: Query,
-  read: (page: Page) => Promise<{ rows: Row[]; total: number }>,
+  read: ReadPage<Row>,
   toText: (row: Row) => string,
 ): Promise<string> {
-  const { data, ...end } = await paginated(address, query, read, toText)
+  const { data, ...end } = await paginatedAt(address, query, read, toText)
   return `{"data":[${data.join(',')}],${bytesAsText(JSON.stringify(end)).slice(1)}`
 }
 

@@ -21,7 +21,6 @@ import { sendStored } from '../json.ts'
 import { createItems } from '../listings/create-items.ts'
 import { withItems } from '../listings/with-items.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, Id, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { BulkResultSchema, OwnBulkCreate } from '../shapes/bulk-create.ts'
 import { CatalogItem, type CatalogItemRecord, itemOf } from '../shapes/catalog-item.ts'
@@ -122,13 +121,13 @@ export const listingsApi =
           response: { 200: ListingsPage },
         },
       },
-      async ({ member, query }) => {
-        const account = await getAccount(ctx, member.accountId)
+      async (request) => {
+        const account = await getAccount(ctx, request.member.accountId)
         const { current } = ctx.catalog
-        const search = searchOf(current, query)
+        const search = searchOf(current, request.query)
         const page = await paginated(
-          `${ctx.config.publicUrl}/dashboard/api/listings`,
-          query as Query,
+          ctx,
+          request,
           (page) => withItems(ctx, searchListings(ctx, account.id, search, page)),
           (listing) => dashboardListing(ctx, account, listing),
         )

@@ -10,7 +10,6 @@ import {
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Paginated, PathId, Timestamp } from '../schema.ts'
 
 /** A notice with the facts of its kind. */
@@ -48,11 +47,11 @@ export const noticesApi =
           response: { 200: Paginated(NoticeSchema, 'A page of notices') },
         },
       },
-      async ({ member, query }) =>
+      async (request) =>
         paginated(
-          `${ctx.config.publicUrl}/dashboard/api/notices`,
-          query as Query,
-          (page) => listNotices(ctx, member.accountId, page),
+          ctx,
+          request,
+          (page) => listNotices(ctx, request.member.accountId, page),
           noticeJson,
         ),
     )

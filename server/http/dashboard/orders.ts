@@ -128,13 +128,16 @@ export const ordersApi =
           response: { 200: Paginated(DisputeSchema, 'A page of disputes') },
         },
       },
-      async ({ member: { accountId }, query }) =>
-        paginated(
-          `${ctx.config.publicUrl}/dashboard/api/orders/disputes`,
-          query as Query,
-          (page) => listDisputes(ctx, { accountId, state: query.state }, page),
+      async (request) => {
+        const { accountId } = request.member
+        const { state } = request.query
+        return paginated(
+          ctx,
+          request,
+          (page) => listDisputes(ctx, { accountId, state }, page),
           disputeJson,
-        ),
+        )
+      },
     )
 
     app.get(

@@ -10,7 +10,6 @@ import { readStatement, type StatementLine, type StatementLines } from '../../mo
 import { rowsOfSlices } from '../../orders/slice-list.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, FilledText, Line, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import { PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
@@ -78,12 +77,14 @@ export const payoutsApi =
           response: { 200: PayoutsPage },
         },
       },
-      async ({ member: { accountId }, query }) => {
+      async (request) => {
+        const { accountId } = request.member
+        const { state } = request.query
         const [payouts, owedCents] = await Promise.all([
           paginated(
-            `${ctx.config.publicUrl}/dashboard/api/payouts`,
-            query as Query,
-            (page) => listPayouts(ctx, { accountId, state: query.state }, page),
+            ctx,
+            request,
+            (page) => listPayouts(ctx, { accountId, state }, page),
             payoutJson,
           ),
           owedBy(ctx, accountId),

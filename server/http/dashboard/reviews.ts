@@ -43,12 +43,7 @@ export const reviewsApi =
           isShown: true,
         }
         const [list, { sellerRating, sellerReviews }] = await Promise.all([
-          paginated(
-            `${ctx.config.publicUrl}/dashboard/api/reviews`,
-            query,
-            (page) => listReviews(ctx, filters, page),
-            ownReviewJson,
-          ),
+          paginated(ctx, request, (page) => listReviews(ctx, filters, page), ownReviewJson),
           getAccount(ctx, accountId),
         ])
         return { ...list, rating: sellerRating, reviews: sellerReviews }

@@ -24,7 +24,6 @@ import {
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, secretForMember } from '../idempotency-key.ts'
 import { paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Timestamp } from '../schema.ts'
 import { DeliveryQuery, DeliverySchema, deliveryFilters, deliveryJson } from '../shapes/delivery.ts'
 import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
@@ -182,18 +181,12 @@ export const webhooksApi =
         },
       },
       async (request) => {
-        const query = request.query as Query
         const { accountId } = request.member
         const filters = {
           ...deliveryFilters(accountId, request.query),
           ...(await shopPeriod(ctx, accountId, request.query)),
         }
-        return paginated(
-          `${ctx.config.publicUrl}/dashboard/api/webhooks/deliveries`,
-          query,
-          (page) => listDeliveries(ctx, filters, page),
-          deliveryJson,
-        )
+        return paginated(ctx, request, (page) => listDeliveries(ctx, filters, page), deliveryJson)
       },
     )
 

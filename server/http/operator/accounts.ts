@@ -10,7 +10,7 @@ import type { Service } from '../../service.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { idList, type Query } from '../query.ts'
+import { idList } from '../query.ts'
 import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import {
   AccountInput,
@@ -102,12 +102,12 @@ export const accountRoutes =
           'x-example': pageExample('/operator/v1/accounts', [exampleAccount]),
         },
       },
-      ({ query }) => {
-        const { q: text, ids: list } = query as Query
+      (request) => {
+        const { q: text, ids: list } = request.query
         const ids = list === undefined ? undefined : idList('ids', list, MAX_IDS)
         return paginated(
-          `${ctx.config.publicUrl}/operator/v1/accounts`,
-          query as Query,
+          ctx,
+          request,
           (page) => listAccounts(ctx, { text, ids }, page),
           accountJson,
         )

@@ -44,8 +44,8 @@ export const auditRoutes =
           ...optionalDateTimes({ from, to }),
         }
         return paginated(
-          `${ctx.config.publicUrl}/operator/v1/audit`,
-          query,
+          ctx,
+          request,
           (page) => listAudit(ctx, filters, page),
           (entry) => auditEntryJson(visibleTo(request.operator.role, entry)),
         )

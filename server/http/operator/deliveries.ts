@@ -47,12 +47,7 @@ export const deliveryRoutes =
             account_id: ['With from or to, the account_id or endpoint_id field is required.'],
           })
         }
-        return paginated(
-          `${ctx.config.publicUrl}/operator/v1/deliveries`,
-          query,
-          (page) => listDeliveries(ctx, filters, page),
-          deliveryJson,
-        )
+        return paginated(ctx, request, (page) => listDeliveries(ctx, filters, page), deliveryJson)
       },
     )
 

@@ -38,12 +38,7 @@ export const disputeRoutes =
           orderId: integerIn(query.order_id),
           state: request.query.state,
         }
-        return paginated(
-          `${ctx.config.publicUrl}/operator/v1/disputes`,
-          query,
-          (page) => listDisputes(ctx, filters, page),
-          disputeJson,
-        )
+        return paginated(ctx, request, (page) => listDisputes(ctx, filters, page), disputeJson)
       },
     )
     done()

@@ -44,12 +44,7 @@ export const ledgerRoutes =
           ...optionalDateTimes({ from, to }),
           kind: request.query.kind,
         }
-        return paginated(
-          `${ctx.config.publicUrl}/operator/v1/ledger`,
-          query,
-          (page) => listEntries(ctx, filters, page),
-          ledgerEntryJson,
-        )
+        return paginated(ctx, request, (page) => listEntries(ctx, filters, page), ledgerEntryJson)
       },
     )
 

@@ -79,8 +79,8 @@ export const operatorListingRoutes =
           status: request.query.status,
         }
         return paginated(
-          `${ctx.config.publicUrl}/operator/v1/listings`,
-          query,
+          ctx,
+          request,
           (page) => listAllListings(ctx, filters, page),
           operatorListingJson,
         )

@@ -43,12 +43,7 @@ export const mailRoutes =
       async (request) => {
         const query = request.query as Query
         const filters = { to: query.to, sliceKey: query.slice_key, status: request.query.status }
-        return paginated(
-          `${ctx.config.publicUrl}/operator/v1/mails`,
-          query,
-          (page) => listMails(ctx, filters, page),
-          operatorMailJson,
-        )
+        return paginated(ctx, request, (page) => listMails(ctx, filters, page), operatorMailJson)
       },
     )
 

@@ -53,8 +53,8 @@ export const orderRowRoutes =
           ...optionalDateTimes({ from, to }),
         }
         return paginated(
-          `${ctx.config.publicUrl}/operator/v1/orders`,
-          query,
+          ctx,
+          request,
           (page) => listAllOrders(ctx, filters, page),
           operatorOrderJson,
         )

@@ -13,7 +13,6 @@ import { timestamp } from '../../time/timestamp.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { amount, component, Data, Nullable, Paginated, PathId, Timestamp } from '../schema.ts'
 
 const runFields = {
@@ -96,10 +95,10 @@ export const payoutRunRoutes =
           ]),
         },
       },
-      async ({ query }) =>
+      async (request) =>
         paginated(
-          `${ctx.config.publicUrl}/operator/v1/payout-runs`,
-          query as Query,
+          ctx,
+          request,
           (page) => listRuns(ctx, page),
           (run) => ({ ...runJson(ctx, run), created_at: timestamp(run.createdAt) }),
         ),

@@ -3,7 +3,6 @@ import Type from 'typebox'
 import { listSetups, rejectSetup, SETUP_STATES, verifySetup } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, FilledText, OneOf, Paginated, PathId, Words } from '../schema.ts'
 import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
 import { accountExists } from './must-exist.ts'
@@ -31,8 +30,8 @@ export const payoutSetupList =
       },
       async (request) =>
         paginated(
-          `${ctx.config.publicUrl}/operator/v1/payout-setups`,
-          request.query as Query,
+          ctx,
+          request,
           (page) => listSetups(ctx, request.query.state, page),
           payoutSetupJson,
         ),

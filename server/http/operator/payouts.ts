@@ -70,8 +70,8 @@ export const payoutRoutes =
           runId: integerIn(query.run_id),
         }
         return paginated(
-          `${ctx.config.publicUrl}/operator/v1/payouts`,
-          query,
+          ctx,
+          request,
           (page) => listPayouts(ctx, filters, page),
           operatorPayoutJson,
         )

@@ -44,12 +44,7 @@ export const reviewList =
           orderId: integerIn(query.order_id),
           stars: integerIn(query.stars),
         }
-        return paginated(
-          `${ctx.config.publicUrl}/operator/v1/reviews`,
-          query,
-          (page) => listReviews(ctx, filters, page),
-          reviewJson,
-        )
+        return paginated(ctx, request, (page) => listReviews(ctx, filters, page), reviewJson)
       },
     )
     done()

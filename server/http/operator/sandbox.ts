@@ -16,7 +16,6 @@ import { sampleData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, Id, OneOf, Paginated, Timestamp } from '../schema.ts'
 import { SampleSent } from '../shapes/event.ts'
 import { exampleMail, MailSchema, mailJson } from '../shapes/mail.ts'
@@ -118,13 +117,8 @@ export const sandboxRoutes =
           'x-example': pageExample('/operator/v1/sandbox/mail', [exampleMail]),
         },
       },
-      ({ query }) =>
-        paginated(
-          `${ctx.config.publicUrl}/operator/v1/sandbox/mail`,
-          query as Query,
-          (page) => listMails(ctx, {}, page, { secrets: true }),
-          mailJson,
-        ),
+      (request) =>
+        paginated(ctx, request, (page) => listMails(ctx, {}, page, { secrets: true }), mailJson),
     )
 
     app.post(

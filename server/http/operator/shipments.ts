@@ -33,12 +33,7 @@ export const shipmentRoutes =
       async (request) => {
         const query = request.query as Query
         const filters = { accountId: integerIn(query.account_id), sliceKey: query.slice_key }
-        return paginated(
-          `${ctx.config.publicUrl}/operator/v1/shipments`,
-          query,
-          (page) => listShipments(ctx, filters, page),
-          shipmentJson,
-        )
+        return paginated(ctx, request, (page) => listShipments(ctx, filters, page), shipmentJson)
       },
     )
     done()

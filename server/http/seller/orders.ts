@@ -7,7 +7,6 @@ import type { Service } from '../../service.ts'
 import { getLabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
 import { optionalDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
@@ -44,16 +43,13 @@ export const orderRoutes =
           'x-example': pageExample('/v1/orders', [exampleOrder]),
         },
       },
-      async ({ caller, query }) => {
-        const { status, since } = query
-        const filters = {
-          status,
-          since: optionalDateTime('since', since),
-        }
+      async (request) => {
+        const { status, since } = request.query
+        const filters = { status, since: optionalDateTime('since', since) }
         return paginated(
-          `${ctx.config.publicUrl}/v1/orders`,
-          query as Query,
-          (page) => listOrders(ctx, caller.account.id, filters, page),
+          ctx,
+          request,
+          (page) => listOrders(ctx, request.caller.account.id, filters, page),
           orderJson,
         )
       },

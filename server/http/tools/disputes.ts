@@ -47,12 +47,7 @@ export const ownDisputeRoutes =
           state: request.query.state,
           orderId: integerIn(query.order_id),
         }
-        return paginated(
-          `${ctx.config.publicUrl}/tools/v1/disputes`,
-          query,
-          (page) => listDisputes(ctx, filters, page),
-          disputeJson,
-        )
+        return paginated(ctx, request, (page) => listDisputes(ctx, filters, page), disputeJson)
       },
     )
     done()

@@ -13,7 +13,6 @@ import { listingFilters, readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
 import { withItems } from '../listings/with-items.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, Paginated, PathId, Text } from '../schema.ts'
 import { BulkResultSchema, exampleBulkResult, OwnBulkCreate } from '../shapes/bulk-create.ts'
 import {
@@ -59,12 +58,13 @@ export const ownListingRoutes =
           'x-example': pageExample('/tools/v1/listings', [exampleOwnListing]),
         },
       },
-      async ({ caller: { account }, query }) => {
-        const { reference } = query
-        const filters = { ...readListingFilters(ctx.catalog.current, query), reference }
+      async (request) => {
+        const { account } = request.caller
+        const { reference } = request.query
+        const filters = { ...readListingFilters(ctx.catalog.current, request.query), reference }
         return paginated(
-          `${ctx.config.publicUrl}/tools/v1/listings`,
-          query as Query,
+          ctx,
+          request,
           (page) => withItems(ctx, listOwnListings(ctx, account.id, filters, page)),
           (listing) => ownListingJson(listing, account, ctx.catalog.current, ctx.config),
         )

@@ -5,7 +5,6 @@ import { listPayouts } from '../../money/payouts.ts'
 import { readStatement } from '../../money/statements.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { OneOf, Paginated, Text } from '../schema.ts'
 import { examplePayout, PayoutSchema, payoutJson } from '../shapes/payout.ts'
 import {
@@ -37,13 +36,16 @@ export const ownPayoutRoutes =
           'x-example': pageExample('/tools/v1/payouts', [examplePayout]),
         },
       },
-      async ({ caller, query }) =>
-        paginated(
-          `${ctx.config.publicUrl}/tools/v1/payouts`,
-          query as Query,
-          (page) => listPayouts(ctx, { accountId: caller.account.id, state: query.state }, page),
+      async (request) => {
+        const accountId = request.caller.account.id
+        const { state } = request.query
+        return paginated(
+          ctx,
+          request,
+          (page) => listPayouts(ctx, { accountId, state }, page),
           payoutJson,
-        ),
+        )
+      },
     )
     done()
   }

@@ -54,14 +54,14 @@ export const ownOrderRoutes =
           'x-example': pageExample('/tools/v1/orders', [exampleOwnOrder]),
         },
       },
-      async ({ caller, query }) => {
-        const { status, since, updated_since } = query
+      async (request) => {
+        const { status, since, updated_since } = request.query
         const times = optionalDateTimes({ since, updated_since })
         const filters = { status, since: times.since, updatedSince: times.updated_since }
         return paginated(
-          `${publicUrl}/tools/v1/orders`,
-          query as Query,
-          (page) => listOrders(ctx, caller.account.id, filters, page),
+          ctx,
+          request,
+          (page) => listOrders(ctx, request.caller.account.id, filters, page),
           ownOrderJson,
         )
       },

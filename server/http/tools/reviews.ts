@@ -33,12 +33,7 @@ export const ownReviewRoutes =
           stars: integerIn(query.stars),
           isShown: true,
         }
-        return paginated(
-          `${ctx.config.publicUrl}/tools/v1/reviews`,
-          query,
-          (page) => listReviews(ctx, filters, page),
-          reviewJson,
-        )
+        return paginated(ctx, request, (page) => listReviews(ctx, filters, page), reviewJson)
       },
     )
 

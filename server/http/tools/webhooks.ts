@@ -22,7 +22,6 @@ import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, secretForKey } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import { Data, OneOf, Paginated, PathId } from '../schema.ts'
 import {
   DeliveryQuery,
@@ -63,14 +62,9 @@ export const ownDeliveryRoutes =
           'x-example': pageExample('/tools/v1/deliveries', [exampleDelivery]),
         },
       },
-      async ({ caller, query }) => {
-        const filters = deliveryFilters(caller.account.id, query)
-        return paginated(
-          `${ctx.config.publicUrl}/tools/v1/deliveries`,
-          query as Query,
-          (page) => listDeliveries(ctx, filters, page),
-          deliveryJson,
-        )
+      async (request) => {
+        const filters = deliveryFilters(request.caller.account.id, request.query)
+        return paginated(ctx, request, (page) => listDeliveries(ctx, filters, page), deliveryJson)
       },
     )
 
