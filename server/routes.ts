@@ -118,33 +118,33 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
 
   const build = dashboardBuild()
   const built = builtPages(build)
-  serve(app, {
-    '/': landingRoutes(ctx),
-    '/health': healthRoutes(ctx),
-    '/docs': docsRoutes(ctx, build.directory),
-    '/docs/guides': guideRoutes(ctx),
-    '/photos': photoRoutes(ctx),
-    '/labels': labelFileRoutes(ctx),
+  serve(app, ctx, {
+    '/': landingRoutes,
+    '/health': healthRoutes,
+    '/docs': (app) => docsRoutes(app, ctx, build.directory),
+    '/docs/guides': guideRoutes,
+    '/photos': photoRoutes,
+    '/labels': labelFileRoutes,
     '/dashboard': built.dashboard,
   })
   if (ctx.config.publicPages) {
     const prepared = offerlessPages(ctx)
     lane.add(prepared)
     // They need no database, so they don't wait for the pages.
-    serve(app, {
+    serve(app, ctx, {
       '/market.css': marketStyles,
-      '/sitemap.xml': sitemapIndex(ctx),
-      '/robots.txt': robots(ctx),
+      '/sitemap.xml': sitemapIndex,
+      '/robots.txt': robots,
     })
     app.register(async (pages) => {
       marketScope(pages, ctx)
-      serve(pages, {
-        '/search': searchPages(ctx),
-        '/sets': setPages(ctx),
-        '/cards': cardPages(ctx, prepared),
-        '/products': productPages(ctx, prepared),
-        '/shops': shopPages(ctx),
-        '/sitemaps': sitemapParts(ctx),
+      serve(pages, ctx, {
+        '/search': searchPages,
+        '/sets': setPages,
+        '/cards': (app) => cardPages(app, ctx, prepared),
+        '/products': (app) => productPages(app, ctx, prepared),
+        '/shops': shopPages,
+        '/sitemaps': sitemapParts,
       })
     })
   }
@@ -162,19 +162,19 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
           const reads = catalogReads(ctx, cache)
           lane.add(reads)
           catalog.addHook('onRoute', cache.sendCachedFirst)
-          serve(catalog, {
-            '/series': seriesRoutes(ctx, cache, reads),
-            '/sets': setRoutes(ctx, cache, reads),
-            '/cards': cardRoutes(ctx, cache, reads),
-            '/products': productRoutes(ctx, cache, reads),
+          serve(catalog, ctx, {
+            '/series': (app) => seriesRoutes(app, ctx, cache, reads),
+            '/sets': (app) => setRoutes(app, ctx, cache, reads),
+            '/cards': (app) => cardRoutes(app, ctx, cache, reads),
+            '/products': (app) => productRoutes(app, ctx, cache, reads),
           })
         })
-        serve(seller, {
-          '/listings': listingRoutes(ctx, lane),
-          '/orders': orderRoutes(ctx),
-          '/orders/:order/label': labelRoutes(ctx),
-          '/webhooks': webhookRoutes(ctx),
-          '/me': meRoutes(ctx),
+        serve(seller, ctx, {
+          '/listings': (app) => listingRoutes(app, ctx, lane),
+          '/orders': orderRoutes,
+          '/orders/:order/label': labelRoutes,
+          '/webhooks': webhookRoutes,
+          '/me': meRoutes,
         })
       },
       { prefix: sellerApi.prefix },
@@ -189,22 +189,22 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
         tools.addHook('onRequest', forbidCaching)
         tools.addHook('onRoute', guardSellerRoutes(ctx))
         tools.addHook('onRoute', readKnownFields)
-        serve(tools, {
-          '/listings': ownListingRoutes(ctx),
-          '/orders': ownOrderRoutes(ctx),
-          '/reviews': ownReviewRoutes(ctx),
-          '/orders/:order/dispute': disputeAnswerRoutes(ctx),
-          '/disputes': ownDisputeRoutes(ctx),
-          '/labels': ownLabelRoutes(ctx),
-          '/changes': changeRoutes(ctx),
-          '/payouts': ownPayoutRoutes(ctx),
-          '/statements': statementRoutes(ctx),
-          '/key': ownKeyRoutes(ctx),
-          '/shipping-options': shippingOptionRoutes(ctx),
-          '/holiday': holidayRoutes(ctx),
-          '/webhooks/:id': ownEndpointRoutes(ctx),
-          '/deliveries': ownDeliveryRoutes(ctx),
-          '/events': ownEventRoutes(ctx),
+        serve(tools, ctx, {
+          '/listings': ownListingRoutes,
+          '/orders': ownOrderRoutes,
+          '/reviews': ownReviewRoutes,
+          '/orders/:order/dispute': disputeAnswerRoutes,
+          '/disputes': ownDisputeRoutes,
+          '/labels': ownLabelRoutes,
+          '/changes': changeRoutes,
+          '/payouts': ownPayoutRoutes,
+          '/statements': statementRoutes,
+          '/key': ownKeyRoutes,
+          '/shipping-options': shippingOptionRoutes,
+          '/holiday': holidayRoutes,
+          '/webhooks/:id': ownEndpointRoutes,
+          '/deliveries': ownDeliveryRoutes,
+          '/events': ownEventRoutes,
         })
       },
       { prefix: toolsApi.prefix },
@@ -214,32 +214,34 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       async (tools) => {
         tools.addHook('onRequest', forbidCaching)
         tools.addHook('onRoute', readKnownFields)
-        serve(tools, { '/key': newKeyRoutes(ctx) })
+        serve(tools, ctx, { '/key': newKeyRoutes })
       },
       { prefix: toolsApi.prefix },
     )
   })
 
-  serve(app, { '/mcp': toolServerRoutes(ctx, '/mcp') })
-  if (offersOAuth(ctx.config)) serve(app, { '/mcp/seller': toolServerRoutes(ctx, '/mcp/seller') })
+  serve(app, ctx, { '/mcp': (app) => toolServerRoutes(app, ctx, '/mcp') })
+  if (offersOAuth(ctx.config)) {
+    serve(app, ctx, { '/mcp/seller': (app) => toolServerRoutes(app, ctx, '/mcp/seller') })
+  }
 
   const programs = openProgramSignIn(ctx)
   app.register(async (pages) => {
     serveForms(pages, ctx)
-    serve(pages, {
-      '/signin': signInPages(ctx, built),
-      '/signout': signOutRoute(ctx),
-      '/password': passwordPages(ctx),
-      '/invitation': invitationPages(ctx),
-      '/email': emailPages(ctx),
+    serve(pages, ctx, {
+      '/signin': (app) => signInPages(app, ctx, built),
+      '/signout': signOutRoute,
+      '/password': passwordPages,
+      '/invitation': invitationPages,
+      '/email': emailPages,
     })
-    if (offersOAuth(ctx.config)) serve(pages, consentRoutes(programs))
+    if (offersOAuth(ctx.config)) serve(pages, ctx, consentRoutes(programs))
   })
 
   if (offersOAuth(ctx.config)) {
     app.register(async (endpoints) => {
       serveEndpoints(endpoints, programs)
-      serve(endpoints, programRoutes(programs, ctx.config))
+      serve(endpoints, ctx, programRoutes(programs, ctx.config))
     })
   }
 
@@ -252,14 +254,14 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       dashboard.addHook('onRoute', recheckAfterBody(recheckDashboard(ctx)))
       dashboard.addHook('onRoute', readKnownFields)
       dashboard.addHook('onRoute', auditWrites(service, memberActor))
-      serve(dashboard, dashboardApis(ctx))
+      serve(dashboard, ctx, dashboardApis)
     },
     { prefix: '/dashboard/api' },
   )
 
   // Without a token there is no operator API: its paths and the console are 404 like any other unknown path.
   if (operatorToken === undefined) return
-  serve(app, { '/metrics': metricsRoutes(ctx), '/console': built.console })
+  serve(app, ctx, { '/metrics': metricsRoutes, '/console': built.console })
   app.register(async (api) => {
     describeRoutes(api, operatorApi(publicUrl))
     api.get('/operator/openapi.json', { schema: { hide: true } }, api.describe)
@@ -272,40 +274,40 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
         operator.addHook('onRoute', requireRole)
         operator.addHook('onRoute', readKnownFields)
         operator.addHook('onRoute', auditWrites(service, operatorActor))
-        serve(operator, {
-          '/accounts': accountRoutes(ctx),
-          '/accounts/:id/invitations': invitationRoutes(ctx),
-          '/accounts/:id/members': memberRoutes(ctx),
-          '/accounts/:id/keys': keyRoutes(ctx),
-          '/catalog/import': catalogRoutes(ctx),
-          '/catalog/visibility': visibilityRoutes(ctx),
-          '/checkouts': checkoutRoutes(ctx),
-          '/orders/:id': orderTransitionRoutes(ctx),
-          '/disputes': disputeRoutes(ctx),
-          '/reviews': reviewList(ctx),
-          '/orders/:id/review': reviewRoutes(ctx),
-          '/ledger': ledgerRoutes(ctx),
-          '/accounts/:id/statements': accountStatementRoutes(ctx),
-          '/payouts': payoutRoutes(ctx),
-          '/payout-runs': payoutRunRoutes(ctx),
-          '/payout-setups': payoutSetupList(ctx),
-          '/accounts/:id/payout-setup': payoutSetupRoutes(ctx),
-          '/slices/:slice_key/tracking': trackingRoutes(ctx),
-          '/reservations': reservationRoutes(ctx),
-          '/listings/:id/photos': listingPhotoRoutes(ctx),
-          '/accounts/:id/webhooks': endpointRoutes(ctx),
-          '/deliveries': deliveryRoutes(ctx),
-          '/accounts/:id/events/stream': eventStreamRoutes(ctx),
-          '/staff': staffRoutes(ctx),
-          '/audit': auditRoutes(ctx),
-          '/buyers': buyerRoutes(ctx),
-          '/orders': orderRowRoutes(ctx),
-          '/slices': sliceRoutes(ctx),
-          '/listings': operatorListingRoutes(ctx),
-          '/mails': mailRoutes(ctx),
-          '/shipments': shipmentRoutes(ctx),
+        serve(operator, ctx, {
+          '/accounts': accountRoutes,
+          '/accounts/:id/invitations': invitationRoutes,
+          '/accounts/:id/members': memberRoutes,
+          '/accounts/:id/keys': keyRoutes,
+          '/catalog/import': catalogRoutes,
+          '/catalog/visibility': visibilityRoutes,
+          '/checkouts': checkoutRoutes,
+          '/orders/:id': orderTransitionRoutes,
+          '/disputes': disputeRoutes,
+          '/reviews': reviewList,
+          '/orders/:id/review': reviewRoutes,
+          '/ledger': ledgerRoutes,
+          '/accounts/:id/statements': accountStatementRoutes,
+          '/payouts': payoutRoutes,
+          '/payout-runs': payoutRunRoutes,
+          '/payout-setups': payoutSetupList,
+          '/accounts/:id/payout-setup': payoutSetupRoutes,
+          '/slices/:slice_key/tracking': trackingRoutes,
+          '/reservations': reservationRoutes,
+          '/listings/:id/photos': listingPhotoRoutes,
+          '/accounts/:id/webhooks': endpointRoutes,
+          '/deliveries': deliveryRoutes,
+          '/accounts/:id/events/stream': eventStreamRoutes,
+          '/staff': staffRoutes,
+          '/audit': auditRoutes,
+          '/buyers': buyerRoutes,
+          '/orders': orderRowRoutes,
+          '/slices': sliceRoutes,
+          '/listings': operatorListingRoutes,
+          '/mails': mailRoutes,
+          '/shipments': shipmentRoutes,
         })
-        if (sandbox) serve(operator, { '/sandbox': sandboxRoutes(ctx) })
+        if (sandbox) serve(operator, ctx, { '/sandbox': sandboxRoutes })
       },
       { prefix: operatorApi.prefix },
     )
@@ -325,34 +327,41 @@ const memberActor = ({ member: { id, email, accountId } }: FastifyRequest): Acto
 })
 
 /** The API of the dashboard, which has no published description. */
-export const dashboardApis = (ctx: Service): Parameters<typeof serve>[1] => ({
-  '/me': meApi(ctx),
-  '/listings': listingsApi(ctx),
-  '/orders': ordersApi(ctx),
-  '/keys': keysApi(ctx),
-  '/programs': programsApi(ctx),
-  '/sessions': sessionsApi(ctx),
-  '/settings': settingsApi(ctx),
-  '/notices': noticesApi(ctx),
-  '/overview': overviewApi(ctx),
-  '/search': searchApi(ctx),
-  '/webhooks': webhooksApi(ctx),
-  '/payouts': payoutsApi(ctx),
-  '/reviews': reviewsApi(ctx),
-})
+export const dashboardApis: Record<string, AddRoutes> = {
+  '/me': meApi,
+  '/listings': listingsApi,
+  '/orders': ordersApi,
+  '/keys': keysApi,
+  '/programs': programsApi,
+  '/sessions': sessionsApi,
+  '/settings': settingsApi,
+  '/notices': noticesApi,
+  '/overview': overviewApi,
+  '/search': searchApi,
+  '/webhooks': webhooksApi,
+  '/payouts': payoutsApi,
+  '/reviews': reviewsApi,
+}
 
-/** Registers routes by the path that they are at or below. */
-function serve(scope: FastifyInstance, routesByPath: Record<string, FastifyPluginCallback>): void {
-  for (const [path, plugin] of Object.entries(routesByPath)) {
-    const checked: FastifyPluginCallback = (inner, options, done) => {
-      const expected = inner.prefix + path
-      inner.addHook('onRoute', ({ url }) => {
+type AddRoutes = (app: FastifyInstance, ctx: Service) => void
+
+/** Adds routes by the path that they are at or below. Each path has its own scope, for hooks and parsers. */
+function serve(
+  scope: FastifyInstance,
+  ctx: Service,
+  routesByPath: Record<string, AddRoutes>,
+): void {
+  for (const [path, addRoutes] of Object.entries(routesByPath)) {
+    const plugin: FastifyPluginCallback = (app, _options, done) => {
+      const expected = app.prefix + path
+      app.addHook('onRoute', ({ url }) => {
         if (url === expected || url.startsWith(`${expected}/`)) return
         throw new Error(`The route ${url} is registered as ${expected}.`)
       })
-      plugin(inner, options, done)
+      addRoutes(app, ctx)
+      done()
     }
     // Fastify searches all loaded modules for the name of a plugin without one: half of the time that routes took.
-    scope.register(Object.assign(checked, { [Symbol.for('fastify.display-name')]: path }))
+    scope.register(Object.assign(plugin, { [Symbol.for('fastify.display-name')]: path }))
   }
 }

@@ -44,7 +44,9 @@ export async function dashboardOperations(): Promise<Operation[]> {
   const ctx = { config: {} } as Service
   app.register(
     async (dashboard) => {
-      for (const routes of Object.values(dashboardApis(ctx))) dashboard.register(routes)
+      for (const addRoutes of Object.values(dashboardApis)) {
+        dashboard.register(async (app) => addRoutes(app, ctx))
+      }
     },
     { prefix: '/dashboard/api' },
   )

@@ -1,9 +1,13 @@
+import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static, type TSchema, type TStringOptions, type TUnsafe } from 'typebox'
 
 /**
  * Building blocks of route schemas. The same schemas validate requests, are checked against every response in the tests,
  * and become the OpenAPI files.
  */
+
+/** The app of a group of routes, whose handlers get their types from the routes' schemas. */
+export type App = Parameters<FastifyPluginCallbackTypebox>[0]
 
 /** Named schemas: `components` of the OpenAPI files. */
 export const components = new Map<string, TSchema>()

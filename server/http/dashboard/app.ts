@@ -2,8 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { BuildState, DashboardBuild } from '../../dashboard/build.ts'
 import { notFound } from '../../errors.ts'
 import { html } from '../html.ts'
@@ -38,7 +37,7 @@ const SENTENCES: Record<Exclude<BuildState, 'ready'>, string> = {
 
 type File = { bytes: Buffer; gzipped: () => Promise<Buffer> }
 
-type BuiltPages = Record<'dashboard' | 'console', FastifyPluginCallbackTypebox> & {
+type BuiltPages = Record<'dashboard' | 'console', (app: FastifyInstance) => void> & {
   /** The paths of the files that the dashboard begins with, below `/dashboard`; none until it is built. */
   startFiles(): Promise<string[]>
 }
@@ -71,7 +70,7 @@ export function builtPages(build: DashboardBuild): BuiltPages {
       return sendPage(reply, html.replaceAll('="./', `="${dashboard}`), policy)
     }
 
-  const dashboard: FastifyPluginCallbackTypebox = (app, _options, done) => {
+  const dashboard = (app: FastifyInstance) => {
     const sendIndex = sendBuilt('index', 'Dashboard', DASHBOARD_POLICY)
     app.get('/dashboard', sendIndex)
     app.get<{ Params: { '*'?: string } }>('/dashboard/*', sendIndex)
@@ -91,15 +90,13 @@ export function builtPages(build: DashboardBuild): BuiltPages {
       const gzipped = await file.gzipped()
       return reply.header('content-encoding', 'gzip').send(gzipped)
     })
-    done()
   }
 
-  const console: FastifyPluginCallbackTypebox = (app, _options, done) => {
+  const console = (app: FastifyInstance) => {
     // Its policy stays as strict as it can be: a script of another origin must never reach the token.
     const sendConsole = sendBuilt('console', 'Console', STYLES)
     app.get('/console', sendConsole)
     app.get('/console/*', sendConsole)
-    done()
   }
   return {
     dashboard,

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream'
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { type Account, ships } from '../../accounts/account.ts'
 import { getAccount } from '../../accounts/accounts.ts'
@@ -21,6 +20,7 @@ import { sendStored } from '../json.ts'
 import { createItems } from '../listings/create-items.ts'
 import { withItems } from '../listings/with-items.ts'
 import { pageParameters, paginated } from '../paginate.ts'
+import type { App } from '../schema.ts'
 import { Data, Id, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { BulkResultSchema, OwnBulkCreate } from '../shapes/bulk-create.ts'
 import { CatalogItem, type CatalogItemRecord, itemOf } from '../shapes/catalog-item.ts'
@@ -110,179 +110,171 @@ export type BulkEditRecord = Static<typeof BulkEditResult>
 export type BulkCreateRecord = Static<typeof BulkResultSchema>
 
 /** The page Listings: the member's own listings, changes of one or many, and the import and export of files. */
-export const listingsApi =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/listings',
-      {
-        schema: {
-          querystring: Type.Object({ ...searchFields, ...pageParameters }),
-          response: { 200: ListingsPage },
-        },
+export function listingsApi(app: App, ctx: Service): void {
+  app.get(
+    '/listings',
+    {
+      schema: {
+        querystring: Type.Object({ ...searchFields, ...pageParameters }),
+        response: { 200: ListingsPage },
       },
-      async (request) => {
-        const account = await getAccount(ctx, request.member.accountId)
-        const { current } = ctx.catalog
-        const search = searchOf(current, request.query)
-        const page = await paginated(
-          ctx,
-          request,
-          (page) => withItems(ctx, searchListings(ctx, account.id, search, page)),
-          (listing) => dashboardListing(ctx, account, listing),
-        )
-        return { ...page, catalog_version: current.version }
-      },
-    )
+    },
+    async (request) => {
+      const account = await getAccount(ctx, request.member.accountId)
+      const { current } = ctx.catalog
+      const search = searchOf(current, request.query)
+      const page = await paginated(
+        ctx,
+        request,
+        (page) => withItems(ctx, searchListings(ctx, account.id, search, page)),
+        (listing) => dashboardListing(ctx, account, listing),
+      )
+      return { ...page, catalog_version: current.version }
+    },
+  )
 
-    app.get(
-      '/listings/:id',
-      {
-        schema: {
-          params: Type.Object({ id: PathId('The listing') }),
-          response: { 200: Data(DashboardListing, 'The listing') },
-        },
+  app.get(
+    '/listings/:id',
+    {
+      schema: {
+        params: Type.Object({ id: PathId('The listing') }),
+        response: { 200: Data(DashboardListing, 'The listing') },
       },
-      async ({ member: { accountId }, params: { id } }) => {
-        return { data: await oneListing(ctx, accountId, id) }
-      },
-    )
+    },
+    async ({ member: { accountId }, params: { id } }) => {
+      return { data: await oneListing(ctx, accountId, id) }
+    },
+  )
 
-    app.get(
-      '/listings/catalog',
-      {
-        schema: {
-          querystring: Type.Object({ q: Text({ minLength: 1, maxLength: 100 }) }),
-          response: { 200: FoundItems },
-        },
+  app.get(
+    '/listings/catalog',
+    {
+      schema: {
+        querystring: Type.Object({ q: Text({ minLength: 1, maxLength: 100 }) }),
+        response: { 200: FoundItems },
       },
-      async ({ query: { q } }) => {
-        const { items, total } = catalogItems(ctx.catalog.current, q, { cards: 24, products: 6 })
-        return { data: items, meta: { total } }
-      },
-    )
+    },
+    async ({ query: { q } }) => {
+      const { items, total } = catalogItems(ctx.catalog.current, q, { cards: 24, products: 6 })
+      return { data: items, meta: { total } }
+    },
+  )
 
-    app.get(
-      '/listings/export',
-      // A million listings need more time than other requests have.
-      { config: { isLong: true }, schema: { querystring: Type.Object(searchFields) } },
-      async ({ id, member, query }, reply) => {
-        const search = searchOf(ctx.catalog.current, query)
-        // Fastify ends the connection, so that the client notices the missing rest, but logs nothing.
-        const file = Readable.from(listingsCsv(ctx, member.accountId, search)).once(
-          'error',
-          (err) => ctx.log.error({ err, reqId: id }, 'an export of listings failed'),
-        )
-        return reply
-          .header('content-type', 'text/csv; charset=utf-8')
-          .header('content-disposition', 'attachment; filename="listings.csv"')
-          .send(file)
-      },
-    )
+  app.get(
+    '/listings/export',
+    // A million listings need more time than other requests have.
+    { config: { isLong: true }, schema: { querystring: Type.Object(searchFields) } },
+    async ({ id, member, query }, reply) => {
+      const search = searchOf(ctx.catalog.current, query)
+      // Fastify ends the connection, so that the client notices the missing rest, but logs nothing.
+      const file = Readable.from(listingsCsv(ctx, member.accountId, search)).once('error', (err) =>
+        ctx.log.error({ err, reqId: id }, 'an export of listings failed'),
+      )
+      return reply
+        .header('content-type', 'text/csv; charset=utf-8')
+        .header('content-disposition', 'attachment; filename="listings.csv"')
+        .send(file)
+    },
+  )
 
-    app.post(
-      '/listings',
-      {
-        bodyLimit: BULK_LIMIT_BYTES,
-        schema: {
-          headers: idempotencyKeyHeader,
-          body: OwnBulkCreate,
-          response: { 200: BulkResultSchema },
-        },
+  app.post(
+    '/listings',
+    {
+      bodyLimit: BULK_LIMIT_BYTES,
+      schema: {
+        headers: idempotencyKeyHeader,
+        body: OwnBulkCreate,
+        response: { 200: BulkResultSchema },
       },
-      async (request, reply) => {
-        const { accountId } = request.member
-        const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
-        const account = await getAccount(ctx, accountId)
-        const seller = { ...account, ships: ships(account) }
-        const response = await createItems(ctx, seller, request.body.items, identity)
-        return sendStored(reply, response)
-      },
-    )
+    },
+    async (request, reply) => {
+      const { accountId } = request.member
+      const identity = repeatable(request, `account ${accountId}`, 'dashboard createListings')
+      const account = await getAccount(ctx, accountId)
+      const seller = { ...account, ships: ships(account) }
+      const response = await createItems(ctx, seller, request.body.items, identity)
+      return sendStored(reply, response)
+    },
+  )
 
-    app.post(
-      '/listings/check',
-      {
-        config: { audit: 'never' },
-        bodyLimit: BULK_LIMIT_BYTES,
-        schema: {
-          body: ItemsToCheck,
-          response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
-        },
+  app.post(
+    '/listings/check',
+    {
+      config: { audit: 'never' },
+      bodyLimit: BULK_LIMIT_BYTES,
+      schema: {
+        body: ItemsToCheck,
+        response: { 200: Data(Type.Array(CheckedItem), 'One entry per item, in order') },
       },
-      async ({ body }) => ({ data: checkItems(ctx.catalog.current, body.items) }),
-    )
+    },
+    async ({ body }) => ({ data: checkItems(ctx.catalog.current, body.items) }),
+  )
 
-    app.patch(
-      '/listings/:id',
-      {
-        schema: {
-          params: Type.Object({ id: PathId('The listing') }),
-          headers: idempotencyKeyHeader,
-          body: PatchBody,
-          response: { 200: Data(DashboardListing, 'The listing after the change') },
-        },
+  app.patch(
+    '/listings/:id',
+    {
+      schema: {
+        params: Type.Object({ id: PathId('The listing') }),
+        headers: idempotencyKeyHeader,
+        body: PatchBody,
+        response: { 200: Data(DashboardListing, 'The listing after the change') },
       },
-      async (request) => {
-        const { accountId } = request.member
-        const { id } = request.params
-        const { quantity_delta: quantityDelta, ...fields } = request.body
-        const change = requireListingChange({ ...fields, id })
-        const changes = { ...change.changes, quantityDelta }
-        const identity = repeatable(
-          request,
-          `account ${accountId}`,
-          `dashboard changeListing ${id}`,
-        )
-        // A repetition gets the current listing, not the first response: units may have been sold meanwhile.
-        await once(ctx, identity, async (tx) => {
-          await changeOneListing(tx, accountId, { ...change, changes })
-          return { status: 200, body: null }
-        })
-        return { data: await oneListing(ctx, accountId, id) }
-      },
-    )
+    },
+    async (request) => {
+      const { accountId } = request.member
+      const { id } = request.params
+      const { quantity_delta: quantityDelta, ...fields } = request.body
+      const change = requireListingChange({ ...fields, id })
+      const changes = { ...change.changes, quantityDelta }
+      const identity = repeatable(request, `account ${accountId}`, `dashboard changeListing ${id}`)
+      // A repetition gets the current listing, not the first response: units may have been sold meanwhile.
+      await once(ctx, identity, async (tx) => {
+        await changeOneListing(tx, accountId, { ...change, changes })
+        return { status: 200, body: null }
+      })
+      return { data: await oneListing(ctx, accountId, id) }
+    },
+  )
 
-    app.post(
-      '/listings/bulk',
-      {
-        config: { auditRequest: auditedEdit },
-        schema: {
-          headers: idempotencyKeyHeader,
-          body: BulkEdit,
-          response: { 200: Data(BulkEditResult, 'What was done') },
-        },
+  app.post(
+    '/listings/bulk',
+    {
+      config: { auditRequest: auditedEdit },
+      schema: {
+        headers: idempotencyKeyHeader,
+        body: BulkEdit,
+        response: { 200: Data(BulkEditResult, 'What was done') },
       },
-      async (request, reply) => {
-        const { body, member } = request
-        const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
-        const current = await catalogFor(ctx, body)
-        const ids = body.ids ?? (await idsFor(ctx, member.accountId, current, body))
-        await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
-        return sendOnce(ctx, reply, identity, async (tx) => {
-          // Here, because a repeated request has its first response in every catalog.
-          requireVersion(current, body)
-          const { changed, failed } = await edit(tx, member.accountId, ids, body)
-          const isLast = body.ids !== undefined || ids.length < MAX_EDITED
-          return {
-            status: 200,
-            body: {
-              data: {
-                changed,
-                failed: failed.length,
-                reasons: [...Map.groupBy(failed, (message) => message)].map(([message, all]) => ({
-                  message,
-                  count: all.length,
-                })),
-                next: isLast ? null : ids.at(-1)!,
-              },
+    },
+    async (request, reply) => {
+      const { body, member } = request
+      const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
+      const current = await catalogFor(ctx, body)
+      const ids = body.ids ?? (await idsFor(ctx, member.accountId, current, body))
+      await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
+      return sendOnce(ctx, reply, identity, async (tx) => {
+        // Here, because a repeated request has its first response in every catalog.
+        requireVersion(current, body)
+        const { changed, failed } = await edit(tx, member.accountId, ids, body)
+        const isLast = body.ids !== undefined || ids.length < MAX_EDITED
+        return {
+          status: 200,
+          body: {
+            data: {
+              changed,
+              failed: failed.length,
+              reasons: [...Map.groupBy(failed, (message) => message)].map(([message, all]) => ({
+                message,
+                count: all.length,
+              })),
+              next: isLast ? null : ids.at(-1)!,
             },
-          }
-        })
-      },
-    )
-    done()
-  }
+          },
+        }
+      })
+    },
+  )
+}
 
 /** A listing of this account. Its item is null if the catalog in memory does not have it (`CatalogReader.include`). */
 export function dashboardListing(

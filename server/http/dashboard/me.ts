@@ -1,8 +1,8 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
+import type { App } from '../schema.ts'
 import { Data, Nullable, Timestamp } from '../schema.ts'
 import { AccountSchema, accountJson } from '../shapes/account.ts'
 
@@ -25,30 +25,27 @@ const MeSchema = Type.Object({
 /** The member who is signed in, their shop, and the service. */
 export type Me = Static<typeof MeSchema>
 
-export const meApi =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const { sandbox, carrier, smtpUrl, hasMarketplace, marketplaceUrl } = ctx.config
-    app.get(
-      '/me',
-      { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
-      async ({ member }) => {
-        const account = await getAccount(ctx, member.accountId)
-        const { email } = member
-        const { timeZone: time_zone, onHoliday: on_holiday, isShown } = account
-        const shop = { ...accountJson(account), time_zone, on_holiday }
-        return {
-          data: {
-            email,
-            account: shop,
-            sandbox,
-            buys_labels: carrier === 'sendcloud',
-            sends_mail: smtpUrl !== undefined,
-            shop_url: hasMarketplace && isShown ? `${marketplaceUrl}/shops/${account.slug}` : null,
-            now: timestamp(ctx.now()),
-          },
-        }
-      },
-    )
-    done()
-  }
+export function meApi(app: App, ctx: Service): void {
+  const { sandbox, carrier, smtpUrl, hasMarketplace, marketplaceUrl } = ctx.config
+  app.get(
+    '/me',
+    { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
+    async ({ member }) => {
+      const account = await getAccount(ctx, member.accountId)
+      const { email } = member
+      const { timeZone: time_zone, onHoliday: on_holiday, isShown } = account
+      const shop = { ...accountJson(account), time_zone, on_holiday }
+      return {
+        data: {
+          email,
+          account: shop,
+          sandbox,
+          buys_labels: carrier === 'sendcloud',
+          sends_mail: smtpUrl !== undefined,
+          shop_url: hasMarketplace && isShown ? `${marketplaceUrl}/shops/${account.slug}` : null,
+          now: timestamp(ctx.now()),
+        },
+      }
+    },
+  )
+}

@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import {
   dismissNotice,
@@ -10,6 +9,7 @@ import {
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { pageParameters, paginated } from '../paginate.ts'
+import type { App } from '../schema.ts'
 import { Paginated, PathId, Timestamp } from '../schema.ts'
 
 /** A notice with the facts of its kind. */
@@ -36,41 +36,38 @@ const NoticeSchema = Type.Unsafe<NoticeRecord>(
 )
 
 /** The account's notices, which any of its members can dismiss. */
-export const noticesApi =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/notices',
-      {
-        schema: {
-          querystring: Type.Object(pageParameters),
-          response: { 200: Paginated(NoticeSchema, 'A page of notices') },
-        },
+export function noticesApi(app: App, ctx: Service): void {
+  app.get(
+    '/notices',
+    {
+      schema: {
+        querystring: Type.Object(pageParameters),
+        response: { 200: Paginated(NoticeSchema, 'A page of notices') },
       },
-      async (request) =>
-        paginated(
-          ctx,
-          request,
-          (page) => listNotices(ctx, request.member.accountId, page),
-          noticeJson,
-        ),
-    )
+    },
+    async (request) =>
+      paginated(
+        ctx,
+        request,
+        (page) => listNotices(ctx, request.member.accountId, page),
+        noticeJson,
+      ),
+  )
 
-    app.delete(
-      '/notices/:id',
-      {
-        schema: {
-          params: Type.Object({ id: PathId('The notice') }),
-          response: { 204: Type.Null({ description: 'Dismissed' }) },
-        },
+  app.delete(
+    '/notices/:id',
+    {
+      schema: {
+        params: Type.Object({ id: PathId('The notice') }),
+        response: { 204: Type.Null({ description: 'Dismissed' }) },
       },
-      async ({ member, params }, reply) => {
-        await dismissNotice(ctx, member.accountId, params.id)
-        return reply.code(204).send(null)
-      },
-    )
-    done()
-  }
+    },
+    async ({ member, params }, reply) => {
+      await dismissNotice(ctx, member.accountId, params.id)
+      return reply.code(204).send(null)
+    },
+  )
+}
 
 const noticeJson = ({ id, kind, subjectId, data, count, createdAt }: Notice) =>
   ({

@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { eurosFromCents } from '../../cents.ts'
@@ -8,6 +7,7 @@ import { disputesToAnswer } from '../../orders/disputes.ts'
 import { type SalesDay, salesOf, tierProgress, toShip } from '../../sales/sales.ts'
 import type { Service } from '../../service.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
+import type { App } from '../schema.ts'
 import { Data, Nullable, OneOf, Timestamp } from '../schema.ts'
 
 const figures = {
@@ -44,52 +44,49 @@ const OverviewSchema = Type.Object({
 /** The figures of the overview. `share` is the part of the next tier's threshold that is reached, from 0 to 1. */
 export type Overview = Static<typeof OverviewSchema>
 
-export const overviewApi =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/overview',
-      { schema: { response: { 200: Data(OverviewSchema, 'The figures') } } },
-      async ({ member: { accountId } }) => {
-        const { timeZone, sellerTier } = await getAccount(ctx, accountId)
-        const [waiting, disputes, { days, total }, listings, tier] = await Promise.all([
-          toShip(ctx, accountId),
-          disputesToAnswer(ctx, accountId),
-          salesOf(ctx, accountId, timeZone),
-          countsByStatus(ctx, 'listings', accountId),
-          tierProgress(ctx, accountId, sellerTier),
-        ])
-        const { next, merchandiseCents } = tier
-        return {
-          data: {
-            to_ship: { orders: waiting.slices, oldest_at: timestampOrNull(waiting.oldestAt) },
-            to_answer: {
-              disputes: disputes.disputes,
-              answer_by: timestampOrNull(disputes.answerBy),
-              order: disputes.orderId,
-            },
-            sales: {
-              days: days.map(({ date, ...day }) => ({ date, ...figuresOf(day) })),
-              total: figuresOf(total),
-            },
-            listings: { active: listings.active, sold: listings.sold, hidden: listings.hidden },
-            tier: {
-              current: tier.tier,
-              merchandise: eurosFromCents(merchandiseCents),
-              earned: tier.earned,
-              changes_on: tier.changesOn,
-              next: next && {
-                tier: next.tier,
-                threshold: eurosFromCents(next.thresholdCents),
-                share: Math.min(1, merchandiseCents / Math.max(1, next.thresholdCents)),
-              },
+export function overviewApi(app: App, ctx: Service): void {
+  app.get(
+    '/overview',
+    { schema: { response: { 200: Data(OverviewSchema, 'The figures') } } },
+    async ({ member: { accountId } }) => {
+      const { timeZone, sellerTier } = await getAccount(ctx, accountId)
+      const [waiting, disputes, { days, total }, listings, tier] = await Promise.all([
+        toShip(ctx, accountId),
+        disputesToAnswer(ctx, accountId),
+        salesOf(ctx, accountId, timeZone),
+        countsByStatus(ctx, 'listings', accountId),
+        tierProgress(ctx, accountId, sellerTier),
+      ])
+      const { next, merchandiseCents } = tier
+      return {
+        data: {
+          to_ship: { orders: waiting.slices, oldest_at: timestampOrNull(waiting.oldestAt) },
+          to_answer: {
+            disputes: disputes.disputes,
+            answer_by: timestampOrNull(disputes.answerBy),
+            order: disputes.orderId,
+          },
+          sales: {
+            days: days.map(({ date, ...day }) => ({ date, ...figuresOf(day) })),
+            total: figuresOf(total),
+          },
+          listings: { active: listings.active, sold: listings.sold, hidden: listings.hidden },
+          tier: {
+            current: tier.tier,
+            merchandise: eurosFromCents(merchandiseCents),
+            earned: tier.earned,
+            changes_on: tier.changesOn,
+            next: next && {
+              tier: next.tier,
+              threshold: eurosFromCents(next.thresholdCents),
+              share: Math.min(1, merchandiseCents / Math.max(1, next.thresholdCents)),
             },
           },
-        }
-      },
-    )
-    done()
-  }
+        },
+      }
+    },
+  )
+}
 
 const figuresOf = (day: Omit<SalesDay, 'date'>) => ({
   orders: day.orders,

@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import type { Review } from '../../reviews/review.ts'
@@ -7,6 +6,7 @@ import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
+import type { App } from '../schema.ts'
 import { Data, Id, Nullable, Paginated, PathId, Text } from '../schema.ts'
 import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
 
@@ -23,59 +23,54 @@ export type OwnReview = Static<typeof OwnReview>
 export type ReviewList = Static<typeof ReviewList>
 
 /** The reviews of the member's shop: the latest, or those of an order. */
-export const reviewsApi =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/reviews',
-      {
-        schema: {
-          querystring: Type.Object({ order: Type.Optional(Id()), ...pageParameters }),
-          response: { 200: ReviewList },
-        },
+export function reviewsApi(app: App, ctx: Service): void {
+  app.get(
+    '/reviews',
+    {
+      schema: {
+        querystring: Type.Object({ order: Type.Optional(Id()), ...pageParameters }),
+        response: { 200: ReviewList },
       },
-      async (request) => {
-        const { accountId } = request.member
-        const query = request.query as Query
-        const filters = {
-          accountId,
-          orderId: integerIn(query.order),
-          isShown: true,
-        }
-        const [list, { sellerRating, sellerReviews }] = await Promise.all([
-          paginated(ctx, request, (page) => listReviews(ctx, filters, page), ownReviewJson),
-          getAccount(ctx, accountId),
-        ])
-        return { ...list, rating: sellerRating, reviews: sellerReviews }
-      },
-    )
+    },
+    async (request) => {
+      const { accountId } = request.member
+      const query = request.query as Query
+      const filters = {
+        accountId,
+        orderId: integerIn(query.order),
+        isShown: true,
+      }
+      const [list, { sellerRating, sellerReviews }] = await Promise.all([
+        paginated(ctx, request, (page) => listReviews(ctx, filters, page), ownReviewJson),
+        getAccount(ctx, accountId),
+      ])
+      return { ...list, rating: sellerRating, reviews: sellerReviews }
+    },
+  )
 
-    app.post(
-      '/reviews/:review/reply',
-      {
-        attachValidation: true,
-        schema: {
-          params: Type.Object({ review: PathId('The review') }),
-          body: Type.Object({
-            ...ReplyInput.properties,
-            former: Type.Optional(
-              Nullable(Text(), { description: 'The reply that this one replaces' }),
-            ),
-          }),
-          response: { 200: Data(OwnReview, 'The review with the reply') },
-        },
+  app.post(
+    '/reviews/:review/reply',
+    {
+      attachValidation: true,
+      schema: {
+        params: Type.Object({ review: PathId('The review') }),
+        body: Type.Object({
+          ...ReplyInput.properties,
+          former: Type.Optional(
+            Nullable(Text(), { description: 'The reply that this one replaces' }),
+          ),
+        }),
+        response: { 200: Data(OwnReview, 'The review with the reply') },
       },
-      async (request) => {
-        const { member, params, body } = request
-        await refuseInvalid(request, params.review, (id) =>
-          requireReview(ctx, member.accountId, id),
-        )
-        const review = await replyToReview(ctx, member.accountId, params.review, body)
-        return { data: ownReviewJson(review) }
-      },
-    )
-    done()
-  }
+    },
+    async (request) => {
+      const { member, params, body } = request
+      await refuseInvalid(request, params.review, (id) => requireReview(ctx, member.accountId, id))
+      const review = await replyToReview(ctx, member.accountId, params.review, body)
+      return { data: ownReviewJson(review) }
+    },
+  )
+}
 
 const ownReviewJson = (review: Review): OwnReview => ({
   ...reviewJson(review),

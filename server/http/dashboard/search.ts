@@ -1,10 +1,10 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { findOwnListings } from '../../listings/own-listings.ts'
 import { nextIds } from '../../listings/search-listings.ts'
 import { findSliceLine, listSlices, type SliceLine } from '../../orders/slice-list.ts'
 import type { Service } from '../../service.ts'
+import type { App } from '../schema.ts'
 import { Data, Text } from '../schema.ts'
 import { CatalogItem } from '../shapes/catalog-item.ts'
 import { SliceLineSchema, sliceLineJson } from '../shapes/slice-line.ts'
@@ -25,42 +25,39 @@ export type Found = Static<typeof FoundSchema>
  * The search over everything: orders by their number, slice key or the buyer's name, listings by their number, reference
  * or item, and items of the catalog.
  */
-export const searchApi =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/search',
-      {
-        schema: {
-          querystring: Type.Object({ q: Text({ minLength: 1, maxLength: 100 }) }),
-          response: { 200: Data(FoundSchema, 'The first of each kind') },
+export function searchApi(app: App, ctx: Service): void {
+  app.get(
+    '/search',
+    {
+      schema: {
+        querystring: Type.Object({ q: Text({ minLength: 1, maxLength: 100 }) }),
+        response: { 200: Data(FoundSchema, 'The first of each kind') },
+      },
+    },
+    async ({ member: { accountId }, query: { q } }) => {
+      const catalog = ctx.catalog.current
+      const number = /^\d{1,15}$/.test(q) ? Number(q) : undefined
+      const [account, orders, ids] = await Promise.all([
+        getAccount(ctx, accountId),
+        findOrders(ctx, accountId, q, number),
+        nextIds(ctx, accountId, searchOf(catalog, { q }), null, MAX_FOUND),
+      ])
+      const wanted = new Set(number === undefined ? ids : [number, ...ids])
+      const found = await findOwnListings(ctx, accountId, [...wanted])
+      await ctx.catalog.include(found)
+      const listings = found
+        .slice(0, MAX_FOUND)
+        .map((listing) => dashboardListing(ctx, account, listing))
+      return {
+        data: {
+          orders: orders.map(sliceLineJson),
+          listings,
+          items: catalogItems(catalog, q, { cards: 4, products: 2 }).items,
         },
-      },
-      async ({ member: { accountId }, query: { q } }) => {
-        const catalog = ctx.catalog.current
-        const number = /^\d{1,15}$/.test(q) ? Number(q) : undefined
-        const [account, orders, ids] = await Promise.all([
-          getAccount(ctx, accountId),
-          findOrders(ctx, accountId, q, number),
-          nextIds(ctx, accountId, searchOf(catalog, { q }), null, MAX_FOUND),
-        ])
-        const wanted = new Set(number === undefined ? ids : [number, ...ids])
-        const found = await findOwnListings(ctx, accountId, [...wanted])
-        await ctx.catalog.include(found)
-        const listings = found
-          .slice(0, MAX_FOUND)
-          .map((listing) => dashboardListing(ctx, account, listing))
-        return {
-          data: {
-            orders: orders.map(sliceLineJson),
-            listings,
-            items: catalogItems(catalog, q, { cards: 4, products: 2 }).items,
-          },
-        }
-      },
-    )
-    done()
-  }
+      }
+    },
+  )
+}
 
 async function findOrders(
   ctx: Service,

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { methodNotAllowed } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { BODY_LIMIT_BYTES, BULK_LIMIT_BYTES } from '../body.ts'
@@ -25,39 +25,36 @@ const PREFLIGHT = {
 const REFUSED_METHODS = ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH']
 
 /** Serves a tool server at one path. Only this file loads with the service; the code behind it with the first request. */
-export const toolServerRoutes =
-  (ctx: Service, path: ServerPath): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const open = lazy(async () => {
-      const { toolServerEndpoint } = await import('./endpoints.ts')
-      return toolServerEndpoint(ctx, path)
-    })
+export function toolServerRoutes(app: FastifyInstance, ctx: Service, path: ServerPath): void {
+  const open = lazy(async () => {
+    const { toolServerEndpoint } = await import('./endpoints.ts')
+    return toolServerEndpoint(ctx, path)
+  })
 
-    if (!app.hasRequestDecorator('admission')) app.decorateRequest('admission')
-    app.addHook('onRequest', forbidCaching)
-    app.addHook('onRequest', async (request, reply) => (await open()).check(request, reply))
-    app.addHook(
-      'onRoute',
-      recheckAfterBody(async (request, reply) => (await open()).recheck(request, reply)),
-    )
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  if (!app.hasRequestDecorator('admission')) app.decorateRequest('admission')
+  app.addHook('onRequest', forbidCaching)
+  app.addHook('onRequest', async (request, reply) => (await open()).check(request, reply))
+  app.addHook(
+    'onRoute',
+    recheckAfterBody(async (request, reply) => (await open()).recheck(request, reply)),
+  )
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 
-    app.options(path, (_request, reply) => reply.code(204).headers(PREFLIGHT).send())
-    app.route({
-      method: REFUSED_METHODS,
-      url: path,
-      handler: ({ method }) => {
-        throw methodNotAllowed(method, ['POST'])
-      },
-    })
-    app.post(
-      path,
-      {
-        bodyLimit: LIMIT_BYTES[path],
-        onRequest: async (request, reply) => (await open()).admit(request, reply),
-      },
-      async (request, reply) => (await open()).handle(request, reply),
-    )
-    done()
-  }
+  app.options(path, (_request, reply) => reply.code(204).headers(PREFLIGHT).send())
+  app.route({
+    method: REFUSED_METHODS,
+    url: path,
+    handler: ({ method }) => {
+      throw methodNotAllowed(method, ['POST'])
+    },
+  })
+  app.post(
+    path,
+    {
+      bodyLimit: LIMIT_BYTES[path],
+      onRequest: async (request, reply) => (await open()).admit(request, reply),
+    },
+    async (request, reply) => (await open()).handle(request, reply),
+  )
+}

@@ -1,6 +1,5 @@
 import type {
   FastifyInstance,
-  FastifyPluginCallback,
   FastifyReply,
   FastifyRequest,
   RouteHandlerMethod,
@@ -37,7 +36,7 @@ export const openProgramSignIn = (ctx: Service): Open =>
   lazy(async () => (await import('./handlers.ts')).openHandlers(ctx))
 
 /** `/oauth/authorize`, `/oauth/step` and `/device`: a member allows or refuses a program. */
-export function consentRoutes(open: Open): Record<string, FastifyPluginCallback> {
+export function consentRoutes(open: Open): Record<string, AddRoutes> {
   const on = routesOf(open)
   return {
     '/oauth/authorize': on(['GET', '/oauth/authorize', 'authorize']),
@@ -56,7 +55,7 @@ export function consentRoutes(open: Open): Record<string, FastifyPluginCallback>
 export function programRoutes(
   open: Open,
   { publicUrl }: Service['config'],
-): Record<string, FastifyPluginCallback> {
+): Record<string, AddRoutes> {
   const on = routesOf(open)
   const base = new URL(publicUrl).pathname.replace(/\/$/, '')
   const post = (path: string, handler: Handler) =>
@@ -111,17 +110,18 @@ type Route = [
   options?: RouteShorthandOptions,
 ]
 
+type AddRoutes = (app: FastifyInstance) => void
+
 const routesOf =
   (open: Open) =>
-  (...routes: Route[]): FastifyPluginCallback =>
-  (app, _options, done) => {
+  (...routes: Route[]): AddRoutes =>
+  (app) => {
     for (const [method, url, name, options] of routes) {
       const handler: RouteHandlerMethod = name
         ? async (request, reply) => (await open())[name](request, reply)
         : allowPreflight
       app.route({ ...options, method, url, handler })
     }
-    done()
   }
 
 const allowPreflight = (_request: FastifyRequest, reply: FastifyReply) => reply.code(204).send()

@@ -1,9 +1,9 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { type BuyerData, eraseBuyer, exportBuyer } from '../../back-office/buyers.ts'
 import { DISPUTE_REASONS } from '../../enums.ts'
 import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
+import type { App } from '../schema.ts'
 import { Data, FilledText, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from '../shapes/address.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
@@ -107,67 +107,64 @@ const buyerDataJson = (email: string, data: BuyerData) => ({
   })),
 })
 
-export const buyerRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.post(
-      '/buyers/erase',
-      {
-        // It deletes files, and has a transaction for each batch of checkouts.
-        config: { audit: 'begun and ended', isLong: true },
-        schema: {
-          operationId: 'eraseBuyer',
-          summary: 'Erase a buyer’s personal data',
-          description:
-            'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events and receivers’ responses to them, tracking URLs, messages of disputes, the seller’s answers and replies, and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order keeps its data: repeat the request when it is completed.',
-          tags: ['Buyers'],
-          body: BuyerInput,
-          response: { 200: Data(ErasedSchema, 'Numbers of erased records') },
-          'x-errors': ['validation_error'],
-          'x-example': {
-            data: {
-              checkouts: 2,
-              mails: 7,
-              events: 3,
-              labels: 1,
-              disputes: 0,
-              reviews: 1,
-              open: 0,
-            },
+export function buyerRoutes(app: App, ctx: Service): void {
+  app.post(
+    '/buyers/erase',
+    {
+      // It deletes files, and has a transaction for each batch of checkouts.
+      config: { audit: 'begun and ended', isLong: true },
+      schema: {
+        operationId: 'eraseBuyer',
+        summary: 'Erase a buyer’s personal data',
+        description:
+          'Erases the name, the e-mail address, the delivery address with its phone number, the texts of e-mails and reviews, the payloads of events and receivers’ responses to them, tracking URLs, messages of disputes, the seller’s answers and replies, and label PDFs of completed orders. Amounts, items and stars stay. A checkout with an open order keeps its data: repeat the request when it is completed.',
+        tags: ['Buyers'],
+        body: BuyerInput,
+        response: { 200: Data(ErasedSchema, 'Numbers of erased records') },
+        'x-errors': ['validation_error'],
+        'x-example': {
+          data: {
+            checkouts: 2,
+            mails: 7,
+            events: 3,
+            labels: 1,
+            disputes: 0,
+            reviews: 1,
+            open: 0,
           },
         },
       },
-      async ({ body }) => ({ data: await eraseBuyer(ctx, body.email) }),
-    )
+    },
+    async ({ body }) => ({ data: await eraseBuyer(ctx, body.email) }),
+  )
 
-    app.post(
-      '/buyers/export',
-      {
-        config: { audit: 'without state' },
-        schema: {
-          operationId: 'exportBuyer',
-          summary: 'Export a buyer’s personal data',
-          description:
-            'Returns the stored data of the buyer with this e-mail address: it leaves out reasons that staff wrote, the audit log, responses of webhook receivers, and sellers’ e-mail addresses. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
-          tags: ['Buyers'],
-          body: BuyerInput,
-          response: { 200: Data(BuyerDataSchema, 'The data') },
-          'x-errors': ['validation_error'],
-          'x-example': {
-            data: {
-              email: 'ash@buyers.example',
-              checkouts: [],
-              orders: [exampleOperatorOrder],
-              mails: [exampleOperatorMail],
-              shipments: [exampleShipment],
-              events: [],
-              disputes: [],
-              reviews: [],
-            },
+  app.post(
+    '/buyers/export',
+    {
+      config: { audit: 'without state' },
+      schema: {
+        operationId: 'exportBuyer',
+        summary: 'Export a buyer’s personal data',
+        description:
+          'Returns the stored data of the buyer with this e-mail address: it leaves out reasons that staff wrote, the audit log, responses of webhook receivers, and sellers’ e-mail addresses. It is a POST so that the address appears in no log of URLs; it is recorded in the audit log.',
+        tags: ['Buyers'],
+        body: BuyerInput,
+        response: { 200: Data(BuyerDataSchema, 'The data') },
+        'x-errors': ['validation_error'],
+        'x-example': {
+          data: {
+            email: 'ash@buyers.example',
+            checkouts: [],
+            orders: [exampleOperatorOrder],
+            mails: [exampleOperatorMail],
+            shipments: [exampleShipment],
+            events: [],
+            disputes: [],
+            reviews: [],
           },
         },
       },
-      async ({ body }) => ({ data: buyerDataJson(body.email, await exportBuyer(ctx, body.email)) }),
-    )
-    done()
-  }
+    },
+    async ({ body }) => ({ data: buyerDataJson(body.email, await exportBuyer(ctx, body.email)) }),
+  )
+}

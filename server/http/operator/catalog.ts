@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { ImportAborted, ImportInterrupted, importCatalog } from '../../catalog/import/import.ts'
@@ -15,6 +14,7 @@ import { catalogAfterWrite } from '../catalog-after-write.ts'
 import { connectionOf } from '../connections.ts'
 import { envelope, incompleteBody } from '../error-handler.ts'
 import { withIdleTimeout } from '../idle-timeout.ts'
+import type { App } from '../schema.ts'
 import { Data, ErrorObject } from '../schema.ts'
 import {
   exampleImportReport,
@@ -71,86 +71,81 @@ const EXAMPLE = [
   .map((record) => `${JSON.stringify(record)}\n`)
   .join('')
 
-export const catalogRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const recheck = recheckOperator(ctx)
-    // The body stays a stream, so that memory does not grow with it and its length needs no limit.
-    app.removeAllContentTypeParsers()
-    app.addContentTypeParser(NDJSON, (request, payload, done) => {
-      // Before anything waits for the database: the client sends meanwhile, and the import has a timeout of its own.
-      connectionOf(request.raw.socket)?.allowSlowRequest()
-      done(null, payload)
-    })
-    app.addContentTypeParser('*', (_request, _payload, done) =>
-      done(unsupportedMediaType(`The body must be ${NDJSON}.`)),
-    )
+export function catalogRoutes(app: App, ctx: Service): void {
+  const recheck = recheckOperator(ctx)
+  // The body stays a stream, so that memory does not grow with it and its length needs no limit.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(NDJSON, (request, payload, done) => {
+    // Before anything waits for the database: the client sends meanwhile, and the import has a timeout of its own.
+    connectionOf(request.raw.socket)?.allowSlowRequest()
+    done(null, payload)
+  })
+  app.addContentTypeParser('*', (_request, _payload, done) =>
+    done(unsupportedMediaType(`The body must be ${NDJSON}.`)),
+  )
 
-    app.post(
-      '/catalog/import',
-      {
-        config: { isLong: true, streamsBody: true, audit: 'begun and ended' },
-        // The import validates the lines as it reads them.
-        validatorCompiler: () => () => true,
-        schema: {
-          operationId: 'importCatalog',
-          summary: 'Import catalog records',
-          description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. \`visible\` false hides a set, card or product; without it an existing record stays hidden or visible. The service reads the whole body before it changes the catalog: if the connection closes or the staff token is revoked before that, nothing is imported; if it closes later, the import is completed. One import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data; others follow within seconds.`,
-          tags: ['Catalog'],
-          consumes: [NDJSON],
-          body: Type.Unsafe<Readable | undefined>({
-            type: 'string',
-            description: 'One JSON object per line',
-            examples: [EXAMPLE],
-          }),
-          response: {
-            200: Data(ImportReportSchema, 'The result of the import'),
-            408: Interrupted(
-              '`request_timeout`: no byte arrived for 60 seconds. The lines before were imported; `data` reports them.',
-            ),
-            413: Interrupted(
-              '`payload_too_large`: the body has more records than one import holds. The lines before were imported; `data` reports them.',
-            ),
-            422: Interrupted(
-              '`validation_error`: the body is missing, or its gzip data is damaged or ends early. The lines before the damage were imported; `data` reports them.',
-            ),
-          },
-          'x-body-errors': ['unsupported_media_type', 'validation_error'],
-          'x-example': { data: exampleImportReport },
+  app.post(
+    '/catalog/import',
+    {
+      config: { isLong: true, streamsBody: true, audit: 'begun and ended' },
+      // The import validates the lines as it reads them.
+      validatorCompiler: () => () => true,
+      schema: {
+        operationId: 'importCatalog',
+        summary: 'Import catalog records',
+        description: `Imports a stream of JSON objects, one per line (\`${NDJSON}\`, at most 64 KiB each); gzip is accepted with \`Content-Encoding: gzip\`. Types: \`series\`, \`set\`, \`card\`, \`product\`. A set may follow its cards in the same file; a card or product is rejected if its set is neither in the file nor in the catalog. If several lines have the same key, the last one wins and \`warnings\` lists the others. Importing the same file again changes nothing. An invalid line is reported and does not affect the others. Records that the file does not contain stay unchanged. \`visible\` false hides a set, card or product; without it an existing record stays hidden or visible. The service reads the whole body before it changes the catalog: if the connection closes or the staff token is revoked before that, nothing is imported; if it closes later, the import is completed. One import holds at most ${MAX_STAGED_BYTES / 1024 ** 2} MiB of records. Concurrent imports run one after the other. When the response arrives, this process serves the new data; others follow within seconds.`,
+        tags: ['Catalog'],
+        consumes: [NDJSON],
+        body: Type.Unsafe<Readable | undefined>({
+          type: 'string',
+          description: 'One JSON object per line',
+          examples: [EXAMPLE],
+        }),
+        response: {
+          200: Data(ImportReportSchema, 'The result of the import'),
+          408: Interrupted(
+            '`request_timeout`: no byte arrived for 60 seconds. The lines before were imported; `data` reports them.',
+          ),
+          413: Interrupted(
+            '`payload_too_large`: the body has more records than one import holds. The lines before were imported; `data` reports them.',
+          ),
+          422: Interrupted(
+            '`validation_error`: the body is missing, or its gzip data is damaged or ends early. The lines before the damage were imported; `data` reports them.',
+          ),
         },
+        'x-body-errors': ['unsupported_media_type', 'validation_error'],
+        'x-example': { data: exampleImportReport },
       },
-      async (request, reply) => {
-        try {
-          const report = await importCatalog(ctx, linesOf(bodyOf(request)), {
-            signal: lostClient(request.raw),
-            beforeSaving: () => recheck(request),
-          })
-          await catalogAfterWrite(ctx, ctx.catalog.refresh())
-          ctx.metrics.countImport('complete', report)
-          return { data: importReportJson(report) }
-        } catch (error) {
-          if (error instanceof ImportAborted) {
-            ctx.metrics.countImport('interrupted', error.report)
-            throw incompleteBody()
-          }
-          if (error instanceof ImportInterrupted) {
-            ctx.metrics.countImport('interrupted', error.report)
-            await catalogAfterWrite(ctx, ctx.catalog.refresh())
-            const problem = interrupted(error)
-            const isLate = problem.type === 'request_timeout'
-            if (isLate || !(await discardRest(request))) reply.header('connection', 'close')
-            const data = importReportJson(error.report as ImportReport)
-            return reply
-              .code(problem.status as 408 | 413 | 422)
-              .send({ ...envelope(problem), data })
-          }
-          if (!(error instanceof ApiError)) ctx.metrics.countImport('failed')
-          throw error
+    },
+    async (request, reply) => {
+      try {
+        const report = await importCatalog(ctx, linesOf(bodyOf(request)), {
+          signal: lostClient(request.raw),
+          beforeSaving: () => recheck(request),
+        })
+        await catalogAfterWrite(ctx, ctx.catalog.refresh())
+        ctx.metrics.countImport('complete', report)
+        return { data: importReportJson(report) }
+      } catch (error) {
+        if (error instanceof ImportAborted) {
+          ctx.metrics.countImport('interrupted', error.report)
+          throw incompleteBody()
         }
-      },
-    )
-    done()
-  }
+        if (error instanceof ImportInterrupted) {
+          ctx.metrics.countImport('interrupted', error.report)
+          await catalogAfterWrite(ctx, ctx.catalog.refresh())
+          const problem = interrupted(error)
+          const isLate = problem.type === 'request_timeout'
+          if (isLate || !(await discardRest(request))) reply.header('connection', 'close')
+          const data = importReportJson(error.report as ImportReport)
+          return reply.code(problem.status as 408 | 413 | 422).send({ ...envelope(problem), data })
+        }
+        if (!(error instanceof ApiError)) ctx.metrics.countImport('failed')
+        throw error
+      }
+    },
+  )
+}
 
 /** Aborted when the connection closes before the body is read: nobody would learn which lines were imported. */
 function lostClient(request: IncomingMessage): AbortSignal {

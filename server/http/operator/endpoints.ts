@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
@@ -7,6 +6,7 @@ import type { Service } from '../../service.ts'
 import { resendDeliveries } from '../../webhooks/deliveries.ts'
 import { type Endpoint, endpointNotFound } from '../../webhooks/endpoint.ts'
 import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
+import type { App } from '../schema.ts'
 import { Data, PathId } from '../schema.ts'
 import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointSchema, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
@@ -20,75 +20,72 @@ const shownToStaff = (endpoint: Endpoint) => ({
   url: withoutCredentials(endpoint.url),
 })
 
-export const endpointRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/accounts/:id/webhooks',
-      {
-        schema: {
-          operationId: 'listEndpoints',
-          summary: 'List an account’s webhook endpoints',
-          description:
-            'Returns all endpoints of the account, oldest first, including disabled ones, without the user and password of their URLs. Not paginated.',
-          tags: ['Webhooks'],
-          params: Type.Object(account),
-          response: { 200: Data(Type.Array(EndpointSchema), 'The account’s endpoints') },
-          'x-example': { data: [exampleEndpoint] },
-        },
+export function endpointRoutes(app: App, ctx: Service): void {
+  app.get(
+    '/accounts/:id/webhooks',
+    {
+      schema: {
+        operationId: 'listEndpoints',
+        summary: 'List an account’s webhook endpoints',
+        description:
+          'Returns all endpoints of the account, oldest first, including disabled ones, without the user and password of their URLs. Not paginated.',
+        tags: ['Webhooks'],
+        params: Type.Object(account),
+        response: { 200: Data(Type.Array(EndpointSchema), 'The account’s endpoints') },
+        'x-example': { data: [exampleEndpoint] },
       },
-      async ({ params: { id } }) => {
-        await getAccount(ctx, id)
-        return { data: (await listEndpoints(ctx, id)).map(shownToStaff) }
-      },
-    )
+    },
+    async ({ params: { id } }) => {
+      await getAccount(ctx, id)
+      return { data: (await listEndpoints(ctx, id)).map(shownToStaff) }
+    },
+  )
 
-    app.post(
-      '/accounts/:id/webhooks/:endpoint/enable',
-      {
-        schema: {
-          operationId: 'enableEndpoint',
-          summary: 'Enable a webhook endpoint again',
-          description:
-            'Makes the endpoint active and resets its count of failures, also if it is active already. Deliveries that were skipped meanwhile stay skipped until you resend them. Responds with 409 while the service still skips a long queue of deliveries that were pending: try again some seconds later.',
-          tags: ['Webhooks'],
-          params: accountAndEndpoint,
-          response: { 200: Data(EndpointSchema, 'The endpoint after the change') },
-          'x-errors': ['conflict'],
-          'x-example': { data: exampleEndpoint },
-        },
+  app.post(
+    '/accounts/:id/webhooks/:endpoint/enable',
+    {
+      schema: {
+        operationId: 'enableEndpoint',
+        summary: 'Enable a webhook endpoint again',
+        description:
+          'Makes the endpoint active and resets its count of failures, also if it is active already. Deliveries that were skipped meanwhile stay skipped until you resend them. Responds with 409 while the service still skips a long queue of deliveries that were pending: try again some seconds later.',
+        tags: ['Webhooks'],
+        params: accountAndEndpoint,
+        response: { 200: Data(EndpointSchema, 'The endpoint after the change') },
+        'x-errors': ['conflict'],
+        'x-example': { data: exampleEndpoint },
       },
-      async ({ params: { id, endpoint } }) => ({
-        data: shownToStaff(await enableEndpoint(ctx, id, endpoint)),
-      }),
-    )
+    },
+    async ({ params: { id, endpoint } }) => ({
+      data: shownToStaff(await enableEndpoint(ctx, id, endpoint)),
+    }),
+  )
 
-    app.post(
-      '/accounts/:id/webhooks/:endpoint/resend',
-      {
-        preValidation: endpointExists(ctx),
-        // Many deliveries are resent in many transactions.
-        config: { audit: 'begun and ended', auditRequest: auditedPeriod, isLong: true },
-        schema: {
-          operationId: 'resendDeliveries',
-          summary: 'Resend the deliveries that an endpoint has missed',
-          description:
-            'Makes one attempt at each skipped or failed delivery of an event in this period. Responds when all attempts are scheduled: a million deliveries take about a minute. The service continues if the connection is lost. Responds with 409 if the endpoint is disabled, also if that happens meanwhile: the attempts that are left are not made.',
-          tags: ['Webhooks'],
-          params: accountAndEndpoint,
-          body: ResendInput,
-          response: { 202: Resent },
-          'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: { deliveries: 12 } },
-        },
+  app.post(
+    '/accounts/:id/webhooks/:endpoint/resend',
+    {
+      preValidation: endpointExists(ctx),
+      // Many deliveries are resent in many transactions.
+      config: { audit: 'begun and ended', auditRequest: auditedPeriod, isLong: true },
+      schema: {
+        operationId: 'resendDeliveries',
+        summary: 'Resend the deliveries that an endpoint has missed',
+        description:
+          'Makes one attempt at each skipped or failed delivery of an event in this period. Responds when all attempts are scheduled: a million deliveries take about a minute. The service continues if the connection is lost. Responds with 409 if the endpoint is disabled, also if that happens meanwhile: the attempts that are left are not made.',
+        tags: ['Webhooks'],
+        params: accountAndEndpoint,
+        body: ResendInput,
+        response: { 202: Resent },
+        'x-errors': ['conflict', 'validation_error'],
+        'x-example': { data: { deliveries: 12 } },
       },
-      async ({ params: { id, endpoint }, body }, reply) => {
-        const deliveries = await resendDeliveries(ctx, id, endpoint, periodOf(body))
-        return reply.code(202).send({ data: { deliveries } })
-      },
-    )
-    done()
-  }
+    },
+    async ({ params: { id, endpoint }, body }, reply) => {
+      const deliveries = await resendDeliveries(ctx, id, endpoint, periodOf(body))
+      return reply.code(202).send({ data: { deliveries } })
+    },
+  )
+}
 
 /** A preValidation hook: an unknown endpoint is 404 even if the body is invalid. */
 const endpointExists = (ctx: Service) => async (request: FastifyRequest) => {

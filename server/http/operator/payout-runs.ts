@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
 import {
@@ -13,6 +12,7 @@ import { timestamp } from '../../time/timestamp.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import type { App } from '../schema.ts'
 import { amount, component, Data, Nullable, Paginated, PathId, Timestamp } from '../schema.ts'
 
 const runFields = {
@@ -53,112 +53,109 @@ const EXAMPLE_FILE = `<?xml version="1.0" encoding="UTF-8"?>
 </Document>
 `
 
-export const payoutRunRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.post(
-      '/payout-runs',
-      {
-        schema: {
-          operationId: 'runPayouts',
-          summary: 'Run the payouts that are due',
-          description:
-            'Takes every payout that is due and not held, at most 5,000, and marks it as sent. Concurrent runs never take the same payout. Give the file to the bank, then report the result of each payout. With an `Idempotency-Key` you can safely repeat the request for 24 hours. Responds with 409 without `PAYOUT_IBAN` and `PAYOUT_NAME`, and if the `SECRET_KEY` isn’t the one that encrypted a seller’s bank account; no payout is taken then.',
-          tags: ['Money'],
-          headers: idempotencyKeyHeader,
-          response: { 201: Data(PayoutRunSchema, 'The run') },
-          'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: exampleRun },
-        },
+export function payoutRunRoutes(app: App, ctx: Service): void {
+  app.post(
+    '/payout-runs',
+    {
+      schema: {
+        operationId: 'runPayouts',
+        summary: 'Run the payouts that are due',
+        description:
+          'Takes every payout that is due and not held, at most 5,000, and marks it as sent. Concurrent runs never take the same payout. Give the file to the bank, then report the result of each payout. With an `Idempotency-Key` you can safely repeat the request for 24 hours. Responds with 409 without `PAYOUT_IBAN` and `PAYOUT_NAME`, and if the `SECRET_KEY` isn’t the one that encrypted a seller’s bank account; no payout is taken then.',
+        tags: ['Money'],
+        headers: idempotencyKeyHeader,
+        response: { 201: Data(PayoutRunSchema, 'The run') },
+        'x-errors': ['conflict', 'validation_error'],
+        'x-example': { data: exampleRun },
       },
-      async (request, reply) => {
-        const identity = repeatable(request, 'operator', 'runPayouts')
-        return sendOnce(ctx, reply, identity, async (ctx) => {
-          return { status: 201, body: { data: runJson(ctx, await runPayouts(ctx)) } }
-        })
-      },
-    )
+    },
+    async (request, reply) => {
+      const identity = repeatable(request, 'operator', 'runPayouts')
+      return sendOnce(ctx, reply, identity, async (ctx) => {
+        return { status: 201, body: { data: runJson(ctx, await runPayouts(ctx)) } }
+      })
+    },
+  )
 
-    app.get(
-      '/payout-runs',
-      {
-        schema: {
-          operationId: 'listPayoutRuns',
-          summary: 'List payout runs',
-          description: 'Returns runs, newest first.',
-          tags: ['Money'],
-          querystring: Type.Object(pageParameters),
-          response: { 200: Paginated(PastRunSchema, 'A page of payout runs') },
-          'x-errors': ['validation_error'],
-          'x-example': pageExample('/operator/v1/payout-runs', [
-            { ...exampleRun, created_at: '2026-03-09T08:00:00Z' },
-          ]),
-        },
+  app.get(
+    '/payout-runs',
+    {
+      schema: {
+        operationId: 'listPayoutRuns',
+        summary: 'List payout runs',
+        description: 'Returns runs, newest first.',
+        tags: ['Money'],
+        querystring: Type.Object(pageParameters),
+        response: { 200: Paginated(PastRunSchema, 'A page of payout runs') },
+        'x-errors': ['validation_error'],
+        'x-example': pageExample('/operator/v1/payout-runs', [
+          { ...exampleRun, created_at: '2026-03-09T08:00:00Z' },
+        ]),
       },
-      async (request) =>
-        paginated(
-          ctx,
-          request,
-          (page) => listRuns(ctx, page),
-          (run) => ({ ...runJson(ctx, run), created_at: timestamp(run.createdAt) }),
-        ),
-    )
+    },
+    async (request) =>
+      paginated(
+        ctx,
+        request,
+        (page) => listRuns(ctx, page),
+        (run) => ({ ...runJson(ctx, run), created_at: timestamp(run.createdAt) }),
+      ),
+  )
 
-    app.get(
-      '/payout-runs/:id/file',
-      {
-        schema: {
-          operationId: 'getPayoutFile',
-          summary: 'Download the file of a payout run',
-          description:
-            'A SEPA credit transfer (ISO 20022, pain.001.001.09) for the bank. The file of a run never changes. It contains the sellers’ IBANs.',
-          tags: ['Money'],
-          params: Type.Object({ id: PathId('The payout run') }),
-          response: {
-            200: {
-              description: 'The file',
-              content: {
-                'application/xml': {
-                  schema: Type.Unsafe<string>({ type: 'string', examples: [EXAMPLE_FILE] }),
-                },
+  app.get(
+    '/payout-runs/:id/file',
+    {
+      schema: {
+        operationId: 'getPayoutFile',
+        summary: 'Download the file of a payout run',
+        description:
+          'A SEPA credit transfer (ISO 20022, pain.001.001.09) for the bank. The file of a run never changes. It contains the sellers’ IBANs.',
+        tags: ['Money'],
+        params: Type.Object({ id: PathId('The payout run') }),
+        response: {
+          200: {
+            description: 'The file',
+            content: {
+              'application/xml': {
+                schema: Type.Unsafe<string>({ type: 'string', examples: [EXAMPLE_FILE] }),
               },
             },
           },
-          'x-errors': ['conflict'],
         },
+        'x-errors': ['conflict'],
       },
-      async ({ params }, reply) =>
-        reply
-          .header('content-type', 'application/xml; charset=utf-8')
-          .header('content-disposition', `attachment; filename="payouts-${params.id}.xml"`)
-          .send(await payoutFile(ctx, params.id)),
-    )
+    },
+    async ({ params }, reply) =>
+      reply
+        .header('content-type', 'application/xml; charset=utf-8')
+        .header('content-disposition', `attachment; filename="payouts-${params.id}.xml"`)
+        .send(await payoutFile(ctx, params.id)),
+  )
 
-    app.post(
-      '/payout-runs/:id/paid',
-      {
-        schema: {
-          operationId: 'markRunPaid',
-          summary: 'Record that the bank has executed a payout run',
-          description:
-            'Marks each payout of the run as paid that is still sent with its transfer. Report the transfers that the bank has returned as failed, before or afterwards: a failed payout stays failed, and one that another run has transferred since stays sent. A repeated request changes nothing more.',
-          tags: ['Money'],
-          params: Type.Object({ id: PathId('The payout run') }),
-          response: {
-            200: Data(
-              Type.Object({
-                payouts: Type.Integer({ description: 'Number of payouts that it marked' }),
-              }),
-              'The number of payouts',
-            ),
-          },
-          'x-example': { data: { payouts: 40 } },
+  app.post(
+    '/payout-runs/:id/paid',
+    {
+      schema: {
+        operationId: 'markRunPaid',
+        summary: 'Record that the bank has executed a payout run',
+        description:
+          'Marks each payout of the run as paid that is still sent with its transfer. Report the transfers that the bank has returned as failed, before or afterwards: a failed payout stays failed, and one that another run has transferred since stays sent. A repeated request changes nothing more.',
+        tags: ['Money'],
+        params: Type.Object({ id: PathId('The payout run') }),
+        response: {
+          200: Data(
+            Type.Object({
+              payouts: Type.Integer({ description: 'Number of payouts that it marked' }),
+            }),
+            'The number of payouts',
+          ),
         },
+        'x-example': { data: { payouts: 40 } },
       },
-      async ({ params }) => ({ data: { payouts: await markRunPaid(ctx, params.id) } }),
-    )
-    done()
-  }
+    },
+    async ({ params }) => ({ data: { payouts: await markRunPaid(ctx, params.id) } }),
+  )
+}
 
 const runJson = (
   { config }: Pick<Service, 'config'>,

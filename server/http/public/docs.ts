@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import manifest from '../../../package.json' with { type: 'json' }
 import { notFound } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
 import { acceptsGzip, sendAsset, sendPage } from '../page.ts'
+import type { App } from '../schema.ts'
 
 /**
  * The API reference, and the style sheet of all other pages. The reference is Scalar, served from here, so that it works
@@ -13,40 +13,37 @@ import { acceptsGzip, sendAsset, sendPage } from '../page.ts'
  *
  * @param built the folder of the dashboard's built files, which has its script
  */
-export const docsRoutes =
-  (ctx: Service, built: string): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const script = path.join(built, 'scalar.js')
-    const scalar = lazy(() => scalarScript(script))
-    const compressed = lazy(() => readFile(`${script}.gz`))
-    const reference = lazy(() => readAsset('reference.js'))
-    const styles = lazy(() => readAsset('pages.css'))
+export function docsRoutes(app: App, ctx: Service, built: string): void {
+  const script = path.join(built, 'scalar.js')
+  const scalar = lazy(() => scalarScript(script))
+  const compressed = lazy(() => readFile(`${script}.gz`))
+  const reference = lazy(() => readAsset('reference.js'))
+  const styles = lazy(() => readAsset('pages.css'))
 
-    app.get('/docs', (request, reply) => {
-      // Relative URLs, so that the page works under any path prefix of a proxy.
-      const root = request.url.split('?')[0]?.endsWith('/') ? '..' : '.'
-      return sendPage(reply, html(root, ctx.config.operatorToken !== undefined), {
-        // Scalar adds style elements and style attributes.
-        'style-src': "'self' 'unsafe-inline'",
-        'img-src': "'self' data: blob:",
-        'font-src': "'self' data:",
-        'worker-src': "'self' blob:",
-      })
+  app.get('/docs', (request, reply) => {
+    // Relative URLs, so that the page works under any path prefix of a proxy.
+    const root = request.url.split('?')[0]?.endsWith('/') ? '..' : '.'
+    return sendPage(reply, html(root, ctx.config.operatorToken !== undefined), {
+      // Scalar adds style elements and style attributes.
+      'style-src': "'self' 'unsafe-inline'",
+      'img-src': "'self' data: blob:",
+      'font-src': "'self' data:",
+      'worker-src': "'self' blob:",
     })
+  })
 
-    app.get('/docs/scalar.js', async (request, reply) => {
-      const gzipped = acceptsGzip(request, reply) ? await compressed().catch(() => null) : null
-      if (gzipped) reply.header('content-encoding', 'gzip')
-      return sendAsset(reply, gzipped ?? (await scalar()), 'text/javascript', 86_400)
-    })
-    app.get('/docs/reference.js', async (_request, reply) =>
-      sendAsset(reply, await reference(), 'text/javascript'),
-    )
-    app.get('/docs/pages.css', async (_request, reply) =>
-      sendAsset(reply, await styles(), 'text/css'),
-    )
-    done()
-  }
+  app.get('/docs/scalar.js', async (request, reply) => {
+    const gzipped = acceptsGzip(request, reply) ? await compressed().catch(() => null) : null
+    if (gzipped) reply.header('content-encoding', 'gzip')
+    return sendAsset(reply, gzipped ?? (await scalar()), 'text/javascript', 86_400)
+  })
+  app.get('/docs/reference.js', async (_request, reply) =>
+    sendAsset(reply, await reference(), 'text/javascript'),
+  )
+  app.get('/docs/pages.css', async (_request, reply) =>
+    sendAsset(reply, await styles(), 'text/css'),
+  )
+}
 
 /** Part of the scripts' addresses: after an update, a cache must not combine one of them with an earlier other one. */
 const VERSION = `?v=${manifest.version}`

@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import type { Config } from '../../config.ts'
 import { notFound } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
 import { sendAsset, sendPage } from '../page.ts'
+import type { App } from '../schema.ts'
 import { layout } from './layout.ts'
 import { renderMarkdown } from './markdown.ts'
 
@@ -22,28 +22,25 @@ type Guide = { file: string } & (
 )
 
 /** Serves the repository's documentation as HTML pages, its examples as text, and its pictures. */
-export const guideRoutes =
-  ({ config }: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const guides = lazy(() => findGuides(config))
+export function guideRoutes(app: App, { config }: Service): void {
+  const guides = lazy(() => findGuides(config))
 
-    app.get('/docs/guides', async (request, reply) => {
-      // The links of the index are relative to the URL with a slash at its end.
-      if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
-      return sendGuide(reply, (await guides()).get('')!)
-    })
+  app.get('/docs/guides', async (request, reply) => {
+    // The links of the index are relative to the URL with a slash at its end.
+    if (!pathOf(request.url).endsWith('/')) return reply.redirect('guides/', 308)
+    return sendGuide(reply, (await guides()).get('')!)
+  })
 
-    app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
-      const name = request.params['*']
-      const guide = (await guides()).get(name)
-      if (!name || !guide) throw notFound('There is no such guide.')
-      if (pathOf(request.url).endsWith('/')) {
-        return reply.redirect(`../${path.posix.basename(name)}`, 308)
-      }
-      return sendGuide(reply, guide)
-    })
-    done()
-  }
+  app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
+    const name = request.params['*']
+    const guide = (await guides()).get(name)
+    if (!name || !guide) throw notFound('There is no such guide.')
+    if (pathOf(request.url).endsWith('/')) {
+      return reply.redirect(`../${path.posix.basename(name)}`, 308)
+    }
+    return sendGuide(reply, guide)
+  })
+}
 
 async function sendGuide(reply: FastifyReply, guide: Guide) {
   if (guide.type === 'page') return sendPage(reply, await guide.body())

@@ -1,26 +1,23 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { withTimeout } from '../../time/with-timeout.ts'
+import type { App } from '../schema.ts'
 
 /** Leaves time to respond within 2 s. */
 const DATABASE_TIMEOUT_MS = 1_800
 
 /** Liveness and readiness for load balancers and orchestrators. They need no key. */
-export const healthRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const databaseResponds = databaseCheck(ctx)
+export function healthRoutes(app: App, ctx: Service): void {
+  const databaseResponds = databaseCheck(ctx)
 
-    app.get('/health/live', () => ({ status: 'live' }))
+  app.get('/health/live', () => ({ status: 'live' }))
 
-    app.get('/health/ready', async () => {
-      if (!ctx.readiness.ready) throw serviceUnavailable('The service is starting.')
-      if (!(await databaseResponds())) throw serviceUnavailable('The database does not answer.')
-      return { status: 'ready' }
-    })
-    done()
-  }
+  app.get('/health/ready', async () => {
+    if (!ctx.readiness.ready) throw serviceUnavailable('The service is starting.')
+    if (!(await databaseResponds())) throw serviceUnavailable('The database does not answer.')
+    return { status: 'ready' }
+  })
+}
 
 /** Queries the database. Concurrent checks share one query, so that they don't pile up if the database hangs. */
 function databaseCheck({ db }: Pick<Service, 'db'>): () => Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { findLink } from '../../members/links.ts'
 import { PASSWORD_LENGTH } from '../../members/password.ts'
 import { choosePassword, hasJustChosen, requestReset } from '../../members/sign-in.ts'
@@ -17,56 +17,50 @@ import { emailField, newPasswordField, problem, sendForm } from './layout.ts'
 const SIGN_IN = '/signin?switch=1'
 
 /** `/password/forgot` and `/password/reset`. */
-export const passwordPages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    app.get('/password/forgot', (request, reply) => sendForgot(request, reply, {}))
+export function passwordPages(app: FastifyInstance, ctx: Service): void {
+  app.get('/password/forgot', (request, reply) => sendForgot(request, reply, {}))
 
-    app.post('/password/forgot', formOptions, async (request, reply) => {
-      const email = (fieldsOf(request).email ?? '').trim()
-      try {
-        if (await limitResets(ctx, request, email)) {
-          // Not awaited: the time of the response would reveal a known address.
-          requestReset(ctx, email, request.id).catch((error) =>
-            ctx.log.error({ err: error, reqId: request.id }, 'cannot send a link to a password'),
-          )
-        }
-      } catch (error) {
-        return sendForgot(request, reply, { email, message: failForm(request, reply, error) })
+  app.post('/password/forgot', formOptions, async (request, reply) => {
+    const email = (fieldsOf(request).email ?? '').trim()
+    try {
+      if (await limitResets(ctx, request, email)) {
+        // Not awaited: the time of the response would reveal a known address.
+        requestReset(ctx, email, request.id).catch((error) =>
+          ctx.log.error({ err: error, reqId: request.id }, 'cannot send a link to a password'),
+        )
       }
-      return sendForm(request, reply, {
-        title: 'Look into your mailbox',
-        main: html`<p>If someone signs in with this address, we have sent a link to choose a new password. It works once, within an hour.</p>
+    } catch (error) {
+      return sendForgot(request, reply, { email, message: failForm(request, reply, error) })
+    }
+    return sendForm(request, reply, {
+      title: 'Look into your mailbox',
+      main: html`<p>If someone signs in with this address, we have sent a link to choose a new password. It works once, within an hour.</p>
 <p><a href="${rootOf(request)}${SIGN_IN}">Sign in</a></p>
 ${isMailCaptured(ctx.config) && html`<p class="hint">This is a sandbox, which sends no e-mail. The operator API shows it: <code>GET ${SANDBOX_MAIL}</code>.</p>`}`,
-      })
     })
+  })
 
-    choosingPages(app, ctx, {
-      path: '/password/reset',
-      purpose: 'reset',
-      title: 'Choose a new password',
-    })
-    done()
-  }
+  choosingPages(app, ctx, {
+    path: '/password/reset',
+    purpose: 'reset',
+    title: 'Choose a new password',
+  })
+}
 
 /** `/invitation`: an invited member chooses a password. */
-export const invitationPages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    choosingPages(app, ctx, {
-      path: '/invitation',
-      purpose: 'invitation',
-      title: 'Choose a password',
-    })
-    done()
-  }
+export function invitationPages(app: FastifyInstance, ctx: Service): void {
+  choosingPages(app, ctx, {
+    path: '/invitation',
+    purpose: 'invitation',
+    title: 'Choose a password',
+  })
+}
 
 type Choosing = { path: string; purpose: 'invitation' | 'reset'; title: string }
 type Choice = { token: string; email: string; endsPrograms?: boolean; message?: string }
 
 function choosingPages(
-  app: Parameters<FastifyPluginCallback>[0],
+  app: FastifyInstance,
   ctx: Service,
   { path, purpose, title }: Choosing,
 ): void {

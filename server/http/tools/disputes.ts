@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { DISPUTE_STATES } from '../../enums.ts'
 import { answerDispute, listDisputes } from '../../orders/disputes.ts'
@@ -7,6 +6,7 @@ import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
+import type { App } from '../schema.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import {
   AnswerInput,
@@ -17,70 +17,64 @@ import {
   exampleDispute,
 } from '../shapes/dispute.ts'
 
-export const ownDisputeRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.get(
-      '/disputes',
-      {
-        config: { scope: 'orders:read' },
-        schema: {
-          operationId: 'listOwnDisputes',
-          summary: 'List the disputes about your orders',
-          description:
-            'Returns disputes, newest first. `state=open` selects those that wait for your answer; `answer_by` is the deadline.',
-          tags: ['Orders'],
-          querystring: Type.Object({
-            state: Type.Optional(OneOf(DISPUTE_STATES)),
-            order_id: Type.Optional(Id()),
-            ...pageParameters,
-          }),
-          response: { 200: Paginated(DisputeSchema, 'A page of disputes') },
-          'x-errors': ['validation_error'],
-          'x-example': pageExample('/tools/v1/disputes', [exampleDispute]),
-        },
+export function ownDisputeRoutes(app: App, ctx: Service): void {
+  app.get(
+    '/disputes',
+    {
+      config: { scope: 'orders:read' },
+      schema: {
+        operationId: 'listOwnDisputes',
+        summary: 'List the disputes about your orders',
+        description:
+          'Returns disputes, newest first. `state=open` selects those that wait for your answer; `answer_by` is the deadline.',
+        tags: ['Orders'],
+        querystring: Type.Object({
+          state: Type.Optional(OneOf(DISPUTE_STATES)),
+          order_id: Type.Optional(Id()),
+          ...pageParameters,
+        }),
+        response: { 200: Paginated(DisputeSchema, 'A page of disputes') },
+        'x-errors': ['validation_error'],
+        'x-example': pageExample('/tools/v1/disputes', [exampleDispute]),
       },
-      async (request) => {
-        const query = request.query as Query
-        const filters = {
-          accountId: request.caller.account.id,
-          state: request.query.state,
-          orderId: integerIn(query.order_id),
-        }
-        return paginated(ctx, request, (page) => listDisputes(ctx, filters, page), disputeJson)
-      },
-    )
-    done()
-  }
+    },
+    async (request) => {
+      const query = request.query as Query
+      const filters = {
+        accountId: request.caller.account.id,
+        state: request.query.state,
+        orderId: integerIn(query.order_id),
+      }
+      return paginated(ctx, request, (page) => listDisputes(ctx, filters, page), disputeJson)
+    },
+  )
+}
 
-export const disputeAnswerRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.post(
-      '/orders/:order/dispute/answer',
-      {
-        config: { scope: 'orders:write' },
-        attachValidation: true,
-        schema: {
-          operationId: 'answerDispute',
-          summary: 'Answer the dispute about an order row',
-          description:
-            'Possible once, until the dispute is resolved. The buyer gets the message by e-mail. Answer by `answer_by`: afterwards the marketplace may decide without you.',
-          tags: ['Orders'],
-          params: Type.Object({ order: PathId('The disputed order row') }),
-          body: AnswerInput,
-          response: { 200: Data(DisputeSchema, 'The dispute with your answer') },
-          'x-errors': ['conflict', 'validation_error'],
-          'x-example': { data: exampleAnsweredDispute },
-        },
+export function disputeAnswerRoutes(app: App, ctx: Service): void {
+  app.post(
+    '/orders/:order/dispute/answer',
+    {
+      config: { scope: 'orders:write' },
+      attachValidation: true,
+      schema: {
+        operationId: 'answerDispute',
+        summary: 'Answer the dispute about an order row',
+        description:
+          'Possible once, until the dispute is resolved. The buyer gets the message by e-mail. Answer by `answer_by`: afterwards the marketplace may decide without you.',
+        tags: ['Orders'],
+        params: Type.Object({ order: PathId('The disputed order row') }),
+        body: AnswerInput,
+        response: { 200: Data(DisputeSchema, 'The dispute with your answer') },
+        'x-errors': ['conflict', 'validation_error'],
+        'x-example': { data: exampleAnsweredDispute },
       },
-      async (request) => {
-        const { id: accountId } = request.caller.account
-        const { order } = request.params
-        await refuseInvalid(request, order, (id) => getSliceId(ctx, id, accountId))
-        const answer = answerOf(request.body)
-        return { data: disputeJson(await answerDispute(ctx, accountId, order, answer)) }
-      },
-    )
-    done()
-  }
+    },
+    async (request) => {
+      const { id: accountId } = request.caller.account
+      const { order } = request.params
+      await refuseInvalid(request, order, (id) => getSliceId(ctx, id, accountId))
+      const answer = answerOf(request.body)
+      return { data: disputeJson(await answerDispute(ctx, accountId, order, answer)) }
+    },
+  )
+}

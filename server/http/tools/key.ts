@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { authenticationError } from '../../errors.ts'
@@ -7,6 +6,7 @@ import { addressSubject } from '../../limits/address.ts'
 import type { Access } from '../../oauth/access.ts'
 import type { Service } from '../../service.ts'
 import { bearerOf, refusalOf, showLimit, tooMany } from '../authenticate.ts'
+import type { App } from '../schema.ts'
 import { exampleNewKey, KeyInput, keyJson, NewKey } from '../shapes/api-key.ts'
 
 declare module 'fastify' {
@@ -17,60 +17,53 @@ declare module 'fastify' {
 }
 
 /** `DELETE /tools/v1/key`. */
-export const ownKeyRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.delete(
-      '/key',
-      {
-        config: { scope: null },
-        schema: {
-          operationId: 'revokeOwnKey',
-          summary: 'Revoke the key of this request',
-          description:
-            'Revokes the key at once, with both secrets of a rotated key. Needs no scope.',
-          tags: ['Keys'],
-          response: { 204: Type.Null({ description: 'Revoked' }) },
-        },
+export function ownKeyRoutes(app: App, ctx: Service): void {
+  app.delete(
+    '/key',
+    {
+      config: { scope: null },
+      schema: {
+        operationId: 'revokeOwnKey',
+        summary: 'Revoke the key of this request',
+        description: 'Revokes the key at once, with both secrets of a rotated key. Needs no scope.',
+        tags: ['Keys'],
+        response: { 204: Type.Null({ description: 'Revoked' }) },
       },
-      async ({ caller }, reply) => {
-        await revokeKey(ctx, caller.account.id, caller.keyId)
-        return reply.code(204).send(null)
-      },
-    )
-    done()
-  }
+    },
+    async ({ caller }, reply) => {
+      await revokeKey(ctx, caller.account.id, caller.keyId)
+      return reply.code(204).send(null)
+    },
+  )
+}
 
 /** `POST /tools/v1/key`. Its caller has no key yet, so the guard of keys doesn't cover it. */
-export const newKeyRoutes =
-  (ctx: Service): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    app.decorateRequest('deviceAccess')
-    app.post(
-      '/key',
-      {
-        onRequest: authenticateDevice(ctx),
-        schema: {
-          operationId: 'createOwnKey',
-          summary: 'Create a key after a device login',
-          description:
-            'For the command line only: takes the access token of a device login (RFC 8628) instead of a key, and returns a key with scopes that the member has allowed. The token then ends. Responds with 409 if the account has 100 keys that aren’t revoked. Only this response contains the key’s secret. Needs no scope.',
-          tags: ['Keys'],
-          security: [{ deviceToken: [] }],
-          body: KeyInput,
-          response: { 201: NewKey('The new key') },
-          'x-errors': ['conflict', 'validation_error'],
-          'x-example': exampleNewKey,
-        },
+export function newKeyRoutes(app: App, ctx: Service): void {
+  app.decorateRequest('deviceAccess')
+  app.post(
+    '/key',
+    {
+      onRequest: authenticateDevice(ctx),
+      schema: {
+        operationId: 'createOwnKey',
+        summary: 'Create a key after a device login',
+        description:
+          'For the command line only: takes the access token of a device login (RFC 8628) instead of a key, and returns a key with scopes that the member has allowed. The token then ends. Responds with 409 if the account has 100 keys that aren’t revoked. Only this response contains the key’s secret. Needs no scope.',
+        tags: ['Keys'],
+        security: [{ deviceToken: [] }],
+        body: KeyInput,
+        response: { 201: NewKey('The new key') },
+        'x-errors': ['conflict', 'validation_error'],
+        'x-example': exampleNewKey,
       },
-      async ({ deviceAccess, body }, reply) => {
-        const { exchangeForKey } = await import('../../oauth/exchange-for-key.ts')
-        const { key, secret } = await exchangeForKey(ctx, deviceAccess, body)
-        return reply.code(201).send({ data: keyJson(key), key: secret })
-      },
-    )
-    done()
-  }
+    },
+    async ({ deviceAccess, body }, reply) => {
+      const { exchangeForKey } = await import('../../oauth/exchange-for-key.ts')
+      const { key, secret } = await exchangeForKey(ctx, deviceAccess, body)
+      return reply.code(201).send({ data: keyJson(key), key: secret })
+    },
+  )
+}
 
 const authenticateDevice =
   (ctx: Service) =>

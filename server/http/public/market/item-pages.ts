@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../../catalog/catalog.ts'
 import type { CardEntry, ProductEntry } from '../../../catalog/entries.ts'
 import { findCard, findProduct } from '../../../catalog/identifiers.ts'
@@ -19,27 +19,25 @@ import { productData } from './structured-data.ts'
 const MAX_OTHERS = 12
 
 /** `/cards/{id}`: a card with its offers, and other cards of its name. */
-export const cardPages =
-  (ctx: Service, prepared: OfferlessPages): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const others = cardsByName()
+export function cardPages(app: FastifyInstance, ctx: Service, prepared: OfferlessPages): void {
+  const others = cardsByName()
 
-    const pageFor = (catalog: Catalog, card: CardEntry, offers: Section, root: string) => {
-      const object = cardObject(card)
-      const { name, number, rarity, set, image_large, image_small } = object
-      const canonical = `${ctx.config.marketplaceUrl}/cards/${encodeURIComponent(card.id)}`
-      const same = others(catalog, card)
-      const setName = withEdition(set.name, card.set)
-      return {
-        title: `${name} · ${setName} ${number} · Cardstall`,
-        description: `${name}, number ${number} of ${setName}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
-        canonical,
-        structured: productData(
-          { name, image: image_large, category: 'Trading card', url: canonical },
-          offers,
-          ctx.config,
-        ),
-        main: html`<article class="item">
+  const pageFor = (catalog: Catalog, card: CardEntry, offers: Section, root: string) => {
+    const object = cardObject(card)
+    const { name, number, rarity, set, image_large, image_small } = object
+    const canonical = `${ctx.config.marketplaceUrl}/cards/${encodeURIComponent(card.id)}`
+    const same = others(catalog, card)
+    const setName = withEdition(set.name, card.set)
+    return {
+      title: `${name} · ${setName} ${number} · Cardstall`,
+      description: `${name}, number ${number} of ${setName}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
+      canonical,
+      structured: productData(
+        { name, image: image_large, category: 'Trading card', url: canonical },
+        offers,
+        ctx.config,
+      ),
+      main: html`<article class="item">
 <div class="side">${picture(name, image_large ?? image_small, 'large')}</div>
 <div>
 <p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${setName}</a></p>
@@ -53,61 +51,58 @@ ${
   html`<section><h2>Other cards named ${name}</h2>
 ${grid(same.map((other) => cardTile(other, root)))}</section>`
 }`,
-      } satisfies MarketPage
-    }
-
-    prepared.add('/cards/', {
-      route: '/cards/:id',
-      itemOf: (id) => ({ cardId: id, productSlug: null }),
-      pageFor(catalog, id, root) {
-        const card = findCard(catalog, id)
-        return card.id === id ? pageFor(catalog, card, NO_OFFERS, root) : undefined
-      },
-    })
-    app.get<{ Params: { id: string } }>('/cards/:id', async (request, reply) => {
-      const catalog = ctx.catalog.current
-      const { id } = request.params
-      const query = marketQuery(request)
-      const narrowing = { language: query.filters.language, region: query.region }
-      // At a canonical address the language is that of the offers.
-      const card = catalog.cardsById.get(id) ?? findCard(catalog, id, narrowing)
-      const root = rootOf(request)
-      if (card.id !== id) {
-        // A language that has selected the card among several isn't that of its offers.
-        const isSpent = (catalog.cardsByFriendlyId.get(id)?.length ?? 0) > 1
-        const parameters = parametersOf({
-          ...query.filters,
-          ...(isSpent && { language: undefined }),
-          page: pageParameter(query.page),
-        })
-        // Not permanent: an import can give the friendly id another meaning.
-        return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}${parameters}`, 302)
-      }
-      const item = { cardId: card.id, productSlug: null } as const
-      const offers = await offersSection(ctx, item, query, root)
-      return sendMarketPage(ctx, request, reply, pageFor(catalog, card, offers, root))
-    })
-    done()
+    } satisfies MarketPage
   }
 
+  prepared.add('/cards/', {
+    route: '/cards/:id',
+    itemOf: (id) => ({ cardId: id, productSlug: null }),
+    pageFor(catalog, id, root) {
+      const card = findCard(catalog, id)
+      return card.id === id ? pageFor(catalog, card, NO_OFFERS, root) : undefined
+    },
+  })
+  app.get<{ Params: { id: string } }>('/cards/:id', async (request, reply) => {
+    const catalog = ctx.catalog.current
+    const { id } = request.params
+    const query = marketQuery(request)
+    const narrowing = { language: query.filters.language, region: query.region }
+    // At a canonical address the language is that of the offers.
+    const card = catalog.cardsById.get(id) ?? findCard(catalog, id, narrowing)
+    const root = rootOf(request)
+    if (card.id !== id) {
+      // A language that has selected the card among several isn't that of its offers.
+      const isSpent = (catalog.cardsByFriendlyId.get(id)?.length ?? 0) > 1
+      const parameters = parametersOf({
+        ...query.filters,
+        ...(isSpent && { language: undefined }),
+        page: pageParameter(query.page),
+      })
+      // Not permanent: an import can give the friendly id another meaning.
+      return reply.redirect(`${root}/cards/${encodeURIComponent(card.id)}${parameters}`, 302)
+    }
+    const item = { cardId: card.id, productSlug: null } as const
+    const offers = await offersSection(ctx, item, query, root)
+    return sendMarketPage(ctx, request, reply, pageFor(catalog, card, offers, root))
+  })
+}
+
 /** `/products/{slug}`: a sealed product with its offers. */
-export const productPages =
-  (ctx: Service, prepared: OfferlessPages): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const pageFor = (product: ProductEntry, offers: Section, root: string) => {
-      const { slug, category, set, image_url, release_date } = productObject(product)
-      const name = withEdition(product.name, product.set)
-      const canonical = `${ctx.config.marketplaceUrl}/products/${encodeURIComponent(slug)}`
-      return {
-        title: `${name} · Cardstall`,
-        description: `${name}: ${summaryOf(offers)}.`,
-        canonical,
-        structured: productData(
-          { name, image: image_url, category: 'Trading cards, sealed', url: canonical },
-          offers,
-          ctx.config,
-        ),
-        main: html`<article class="item">
+export function productPages(app: FastifyInstance, ctx: Service, prepared: OfferlessPages): void {
+  const pageFor = (product: ProductEntry, offers: Section, root: string) => {
+    const { slug, category, set, image_url, release_date } = productObject(product)
+    const name = withEdition(product.name, product.set)
+    const canonical = `${ctx.config.marketplaceUrl}/products/${encodeURIComponent(slug)}`
+    return {
+      title: `${name} · Cardstall`,
+      description: `${name}: ${summaryOf(offers)}.`,
+      canonical,
+      structured: productData(
+        { name, image: image_url, category: 'Trading cards, sealed', url: canonical },
+        offers,
+        ctx.config,
+      ),
+      main: html`<article class="item">
 <div class="side">${picture(name, image_url, 'large')}</div>
 <div>
 ${set && html`<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${withEdition(set.name, product.set)}</a></p>`}
@@ -119,25 +114,24 @@ ${release_date && html`<div><dt>Released</dt><dd>${day(release_date)}</dd></div>
 ${offers.section}
 </div>
 </article>`,
-      } satisfies MarketPage
-    }
-
-    prepared.add('/products/', {
-      route: '/products/:slug',
-      itemOf: (slug) => ({ cardId: null, productSlug: slug }),
-      pageFor: (catalog, slug, root) => pageFor(findProduct(catalog, slug), NO_OFFERS, root),
-    })
-    app.get<{ Params: { slug: string } }>('/products/:slug', async (request, reply) => {
-      const product = findProduct(ctx.catalog.current, request.params.slug)
-      const root = rootOf(request)
-      const item = { cardId: null, productSlug: product.slug } as const
-      const { filters, ...query } = marketQuery(request)
-      const { language } = filters
-      const offers = await offersSection(ctx, item, { ...query, filters: { language } }, root)
-      return sendMarketPage(ctx, request, reply, pageFor(product, offers, root))
-    })
-    done()
+    } satisfies MarketPage
   }
+
+  prepared.add('/products/', {
+    route: '/products/:slug',
+    itemOf: (slug) => ({ cardId: null, productSlug: slug }),
+    pageFor: (catalog, slug, root) => pageFor(findProduct(catalog, slug), NO_OFFERS, root),
+  })
+  app.get<{ Params: { slug: string } }>('/products/:slug', async (request, reply) => {
+    const product = findProduct(ctx.catalog.current, request.params.slug)
+    const root = rootOf(request)
+    const item = { cardId: null, productSlug: product.slug } as const
+    const { filters, ...query } = marketQuery(request)
+    const { language } = filters
+    const offers = await offersSection(ctx, item, { ...query, filters: { language } }, root)
+    return sendMarketPage(ctx, request, reply, pageFor(product, offers, root))
+  })
+}
 
 /** @param lowest the lowest prices in cents by the id of the card */
 export function cardTile(

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { browseSets } from '../../../catalog/browse.ts'
 import type { Catalog } from '../../../catalog/catalog.ts'
 import type { ProductEntry, SetEntry } from '../../../catalog/entries.ts'
@@ -24,61 +24,59 @@ import {
 import { marketQuery, PER_PAGE, pageOf, pageParameter } from './query.ts'
 
 /** `/sets`: all sets, newest first. `/sets/{id}`: the cards and products of a set. */
-export const setPages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    app.get('/sets', (request, reply) => {
-      const { filters, page } = marketQuery(request)
-      const { language } = filters
-      const catalog = ctx.catalog.current
-      const sets = browseSets(catalog, language ? { language } : {})
-      const shown = pageOf(sets.length, page)
-      const query = { language }
-      return sendMarketPage(ctx, request, reply, {
-        title: 'Sets · Cardstall',
-        description: `${count(sets.length, 'set')} of Pokémon cards, the newest first.`,
-        canonical: `${ctx.config.marketplaceUrl}/sets${parametersOf({ ...query, page: pageParameter(shown.page) })}`,
-        main: html`<h1>Sets</h1>
+export function setPages(app: FastifyInstance, ctx: Service): void {
+  app.get('/sets', (request, reply) => {
+    const { filters, page } = marketQuery(request)
+    const { language } = filters
+    const catalog = ctx.catalog.current
+    const sets = browseSets(catalog, language ? { language } : {})
+    const shown = pageOf(sets.length, page)
+    const query = { language }
+    return sendMarketPage(ctx, request, reply, {
+      title: 'Sets · Cardstall',
+      description: `${count(sets.length, 'set')} of Pokémon cards, the newest first.`,
+      canonical: `${ctx.config.marketplaceUrl}/sets${parametersOf({ ...query, page: pageParameter(shown.page) })}`,
+      main: html`<h1>Sets</h1>
 <p class="lead">${count(sets.length, 'set')}, the newest first.</p>
 ${languageForm(catalog, language)}
 ${setList(sets.slice(shown.offset, shown.offset + PER_PAGE), rootOf(request))}
 ${pageLinks(query, shown)}`,
-      })
     })
+  })
 
-    app.get<{ Params: { id: string } }>('/sets/:id', async (request, reply) => {
-      const { filters, region, page } = marketQuery(request)
-      const narrowing = { language: filters.language, region }
-      const set = findSet(ctx.catalog.current, request.params.id, narrowing)
-      const root = rootOf(request)
-      if (set.id !== request.params.id) {
-        // Not permanent: an import can give the shortcut another meaning.
-        return reply.redirect(
-          `${root}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(page) })}`,
-          302,
-        )
-      }
-      const { series, release_date, logo_url } = setObject(set)
-      const name = withEdition(set.name, set)
-      const shown = pageOf(set.cards.length, page)
-      const cards = set.cards.slice(shown.offset, shown.offset + PER_PAGE)
-      const products = shown.page === 1 ? set.products : []
-      const cardPrices = await lowestPrices(
-        ctx,
-        'card',
-        cards.map(({ id }) => id),
+  app.get<{ Params: { id: string } }>('/sets/:id', async (request, reply) => {
+    const { filters, region, page } = marketQuery(request)
+    const narrowing = { language: filters.language, region }
+    const set = findSet(ctx.catalog.current, request.params.id, narrowing)
+    const root = rootOf(request)
+    if (set.id !== request.params.id) {
+      // Not permanent: an import can give the shortcut another meaning.
+      return reply.redirect(
+        `${root}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(page) })}`,
+        302,
       )
-      const productPrices = await lowestPrices(
-        ctx,
-        'product',
-        products.map(({ slug }) => slug),
-      )
-      const released = release_date ? `, released on ${day(release_date)}` : ''
-      return sendMarketPage(ctx, request, reply, {
-        title: `${name} · Cardstall`,
-        description: `${count(set.cards.length, 'card')} of ${name} (${series}${released}).`,
-        canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(shown.page) })}`,
-        main: html`<header class="set">
+    }
+    const { series, release_date, logo_url } = setObject(set)
+    const name = withEdition(set.name, set)
+    const shown = pageOf(set.cards.length, page)
+    const cards = set.cards.slice(shown.offset, shown.offset + PER_PAGE)
+    const products = shown.page === 1 ? set.products : []
+    const cardPrices = await lowestPrices(
+      ctx,
+      'card',
+      cards.map(({ id }) => id),
+    )
+    const productPrices = await lowestPrices(
+      ctx,
+      'product',
+      products.map(({ slug }) => slug),
+    )
+    const released = release_date ? `, released on ${day(release_date)}` : ''
+    return sendMarketPage(ctx, request, reply, {
+      title: `${name} · Cardstall`,
+      description: `${count(set.cards.length, 'card')} of ${name} (${series}${released}).`,
+      canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(shown.page) })}`,
+      main: html`<header class="set">
 ${logo_url && html`<img src="${logo_url}" alt="" width="220" height="90">`}
 <div><p class="trail">${series}</p>
 <h1>${name}</h1>
@@ -91,10 +89,9 @@ ${
   html`<section><h2>Sealed products</h2>
 ${grid(products.map((product) => productTile(product, root, productPrices)))}</section>`
 }`,
-      })
     })
-    done()
-  }
+  })
+}
 
 /** A choice among the languages of the catalog; undefined if it has one. */
 function languageForm({ sets }: Catalog, chosen: Language | undefined): Html | undefined {

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../../catalog/catalog.ts'
 import { findShop, type MarketOffer, offersOfShop } from '../../../listings/market.ts'
 import type { Review } from '../../../reviews/review.ts'
@@ -15,24 +15,22 @@ import { marketQuery, PER_PAGE, pageParameter } from './query.ts'
 const SHOWN_REVIEWS = 10
 
 /** `/shops/{slug}`: a seller with their offers and latest reviews. */
-export const shopPages =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    app.get<{ Params: { slug: string } }>('/shops/:slug', async (request, reply) => {
-      const shop = await findShop(ctx, request.params.slug)
-      const root = rootOf(request)
-      const { page, filters } = marketQuery(request)
-      const { rows, hasMore } = await offersOfShop(ctx, shop.id, filters, {
-        limit: PER_PAGE,
-        offset: (page - 1) * PER_PAGE,
-      })
-      const reviews = page > 1 ? [] : await latestReviews(ctx, shop.id, SHOWN_REVIEWS)
-      const catalog = ctx.catalog.current
-      return sendMarketPage(ctx, request, reply, {
-        title: `${shop.shopName} · Cardstall`,
-        description: `Cards and sealed products from ${shop.shopName}.`,
-        canonical: `${ctx.config.marketplaceUrl}/shops/${encodeURIComponent(shop.slug)}${parametersOf({ page: rows.length > 0 ? pageParameter(page) : undefined })}`,
-        main: html`<h1>${shop.shopName}</h1>
+export function shopPages(app: FastifyInstance, ctx: Service): void {
+  app.get<{ Params: { slug: string } }>('/shops/:slug', async (request, reply) => {
+    const shop = await findShop(ctx, request.params.slug)
+    const root = rootOf(request)
+    const { page, filters } = marketQuery(request)
+    const { rows, hasMore } = await offersOfShop(ctx, shop.id, filters, {
+      limit: PER_PAGE,
+      offset: (page - 1) * PER_PAGE,
+    })
+    const reviews = page > 1 ? [] : await latestReviews(ctx, shop.id, SHOWN_REVIEWS)
+    const catalog = ctx.catalog.current
+    return sendMarketPage(ctx, request, reply, {
+      title: `${shop.shopName} · Cardstall`,
+      description: `Cards and sealed products from ${shop.shopName}.`,
+      canonical: `${ctx.config.marketplaceUrl}/shops/${encodeURIComponent(shop.slug)}${parametersOf({ page: rows.length > 0 ? pageParameter(page) : undefined })}`,
+      main: html`<h1>${shop.shopName}</h1>
 <p><span class="tier">${shop.sellerTier}</span> seller${ratingOf(shop) ?? html` <span class="rating">no reviews yet</span>`}</p>
 ${filterForm(filters)}
 ${
@@ -46,10 +44,9 @@ ${
 }
 ${pageLinks(filters, { page, hasMore })}
 ${reviews.length > 0 && reviewsPart(reviews)}`,
-      })
     })
-    done()
-  }
+  })
+}
 
 const reviewsPart = (
   reviews: Review[],

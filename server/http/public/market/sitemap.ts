@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../../catalog/catalog.ts'
 import { notFound } from '../../../errors.ts'
 import { shopSlugs } from '../../../listings/market.ts'
@@ -11,67 +11,58 @@ const MAX_SHOPS = 50_000
 const MAX_AGE_SECONDS = 3_600
 
 /** `/sitemap.xml`: the parts of the sitemap, for search engines. */
-export const sitemapIndex =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const prefix = ctx.config.marketplaceUrl
-    app.get('/sitemap.xml', (_request, reply) => {
-      const parts = Math.ceil(pathsOf(ctx.catalog.current).length / PER_PART)
-      const names = [...Array.from({ length: parts }, (_, i) => `catalog-${i + 1}`), 'shops']
-      const entries = names.map((name) => element('sitemap', `${prefix}/sitemaps/${name}.xml`))
-      return sendXml(reply, documentOf('sitemapindex', entries))
-    })
-    done()
-  }
+export function sitemapIndex(app: FastifyInstance, ctx: Service): void {
+  const prefix = ctx.config.marketplaceUrl
+  app.get('/sitemap.xml', (_request, reply) => {
+    const parts = Math.ceil(pathsOf(ctx.catalog.current).length / PER_PART)
+    const names = [...Array.from({ length: parts }, (_, i) => `catalog-${i + 1}`), 'shops']
+    const entries = names.map((name) => element('sitemap', `${prefix}/sitemaps/${name}.xml`))
+    return sendXml(reply, documentOf('sitemapindex', entries))
+  })
+}
 
 /** `/sitemaps/{part}`: the addresses of all pages. */
-export const sitemapParts =
-  (ctx: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    const prefix = ctx.config.marketplaceUrl
-    const entriesOf = (paths: string[]) => paths.map((path) => element('url', prefix + path))
-    /** Kept as bytes, which all clients share: a client that doesn't read its response must not cost a copy. */
-    const made = new WeakMap<Catalog, Map<number, Buffer>>()
-    const catalogPart = (number: number): Buffer => {
-      const catalog = ctx.catalog.current
-      const parts = made.get(catalog) ?? new Map<number, Buffer>()
-      made.set(catalog, parts)
-      let part = parts.get(number)
-      if (!part) {
-        const first = (number - 1) * PER_PART
-        const paths = pathsOf(catalog).slice(first, first + PER_PART)
-        if (paths.length === 0) throw notFound('There is no such sitemap.')
-        part = Buffer.from(documentOf('urlset', entriesOf(paths)))
-        parts.set(number, part)
-      }
-      return part
+export function sitemapParts(app: FastifyInstance, ctx: Service): void {
+  const prefix = ctx.config.marketplaceUrl
+  const entriesOf = (paths: string[]) => paths.map((path) => element('url', prefix + path))
+  /** Kept as bytes, which all clients share: a client that doesn't read its response must not cost a copy. */
+  const made = new WeakMap<Catalog, Map<number, Buffer>>()
+  const catalogPart = (number: number): Buffer => {
+    const catalog = ctx.catalog.current
+    const parts = made.get(catalog) ?? new Map<number, Buffer>()
+    made.set(catalog, parts)
+    let part = parts.get(number)
+    if (!part) {
+      const first = (number - 1) * PER_PART
+      const paths = pathsOf(catalog).slice(first, first + PER_PART)
+      if (paths.length === 0) throw notFound('There is no such sitemap.')
+      part = Buffer.from(documentOf('urlset', entriesOf(paths)))
+      parts.set(number, part)
     }
-    app.get<{ Params: { part: string } }>('/sitemaps/:part', async ({ params }, reply) => {
-      if (params.part === 'shops.xml') {
-        const slugs = await shopSlugs(ctx, MAX_SHOPS)
-        const paths = slugs.map((slug) => `/shops/${encodeURIComponent(slug)}`)
-        return sendXml(reply, documentOf('urlset', entriesOf(paths)))
-      }
-      const [, number] = /^catalog-([1-9]\d{0,3})\.xml$/.exec(params.part) ?? []
-      if (!number) throw notFound('There is no such sitemap.')
-      return sendXml(reply, catalogPart(Number(number)))
-    })
-    done()
+    return part
   }
+  app.get<{ Params: { part: string } }>('/sitemaps/:part', async ({ params }, reply) => {
+    if (params.part === 'shops.xml') {
+      const slugs = await shopSlugs(ctx, MAX_SHOPS)
+      const paths = slugs.map((slug) => `/shops/${encodeURIComponent(slug)}`)
+      return sendXml(reply, documentOf('urlset', entriesOf(paths)))
+    }
+    const [, number] = /^catalog-([1-9]\d{0,3})\.xml$/.exec(params.part) ?? []
+    if (!number) throw notFound('There is no such sitemap.')
+    return sendXml(reply, catalogPart(Number(number)))
+  })
+}
 
-export const robots =
-  ({ config }: Service): FastifyPluginCallback =>
-  (app, _options, done) => {
-    app.get('/robots.txt', (_request, reply) =>
-      sendAsset(
-        reply,
-        `User-agent: *\nDisallow: /search\nDisallow: /v1/\n\nSitemap: ${config.marketplaceUrl}/sitemap.xml\n`,
-        'text/plain',
-        MAX_AGE_SECONDS,
-      ),
-    )
-    done()
-  }
+export function robots(app: FastifyInstance, { config }: Service): void {
+  app.get('/robots.txt', (_request, reply) =>
+    sendAsset(
+      reply,
+      `User-agent: *\nDisallow: /search\nDisallow: /v1/\n\nSitemap: ${config.marketplaceUrl}/sitemap.xml\n`,
+      'text/plain',
+      MAX_AGE_SECONDS,
+    ),
+  )
+}
 
 const known = new WeakMap<Catalog, string[]>()
 

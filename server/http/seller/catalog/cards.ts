@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
 import { type CardEntry, digestOf, type SetEntry } from '../../../catalog/entries.ts'
@@ -10,6 +9,7 @@ import { quoted } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
 import { type PageEnd, pageExample, pageParameters } from '../../paginate.ts'
 import type { ResponseCache } from '../../response-cache.ts'
+import type { App } from '../../schema.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { CardSchema, exampleCard } from '../../shapes/card.ts'
 import { catalogPage } from './catalog-page.ts'
@@ -93,82 +93,84 @@ function identityOf(cards: CardEntry[], all: CardEntry[]): string {
   return identity
 }
 
-export const cardRoutes =
-  (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const offers = offersInMemory(ctx)
-    const sendWithOffers = offersSender(ctx, offers)
-    const list = catalogPage(ctx, cache, {
-      path: '/v1/cards',
-      browse: browseCards,
-      toResponse: pageResponse,
-    })
-    reads.add({ route: '/v1/cards', querystring: listQuery, respond: list.respond })
-    reads.add({
-      route: '/v1/cards/:identifier',
-      querystring: recordQuery,
-      respond(catalog, identifier, { include, ...narrowing }) {
-        const card = findCard(catalog, identifier, narrowing)
-        if (!included(include).has('listings')) return cardBody(card)
-        return offers.respond(withOffers(card))
-      },
-    })
+export function cardRoutes(
+  app: App,
+  ctx: Service,
+  cache: ResponseCache,
+  reads: CatalogReads,
+): void {
+  const offers = offersInMemory(ctx)
+  const sendWithOffers = offersSender(ctx, offers)
+  const list = catalogPage(ctx, cache, {
+    path: '/v1/cards',
+    browse: browseCards,
+    toResponse: pageResponse,
+  })
+  reads.add({ route: '/v1/cards', querystring: listQuery, respond: list.respond })
+  reads.add({
+    route: '/v1/cards/:identifier',
+    querystring: recordQuery,
+    respond(catalog, identifier, { include, ...narrowing }) {
+      const card = findCard(catalog, identifier, narrowing)
+      if (!included(include).has('listings')) return cardBody(card)
+      return offers.respond(withOffers(card))
+    },
+  })
 
-    app.get(
-      '/cards',
-      {
-        config: { scope: 'catalog:read' },
-        schema: {
-          operationId: 'listCards',
-          summary: 'List or search cards',
-          description:
-            'Returns the cards of the newest set first, then by number (2 before 10): sets with the same release date are mixed. With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
-          tags: ['Catalog'],
-          querystring: listQuery,
-          response: { 200: Paginated(CardSchema, 'A page of cards'), 304: NotModified },
-          'x-errors': ['ambiguous_identifier', 'validation_error'],
-          'x-example': pageExample('/v1/cards', [exampleCard]),
-        },
+  app.get(
+    '/cards',
+    {
+      config: { scope: 'catalog:read' },
+      schema: {
+        operationId: 'listCards',
+        summary: 'List or search cards',
+        description:
+          'Returns the cards of the newest set first, then by number (2 before 10): sets with the same release date are mixed. With `q`, the best match comes first. Responds with 404 if `set` matches no set, and with 409 if it matches several sets even after `language` and `region` have narrowed it. If these rule out all matching sets, the page is empty. Unknown values of the other filters also give an empty page.',
+        tags: ['Catalog'],
+        querystring: listQuery,
+        response: { 200: Paginated(CardSchema, 'A page of cards'), 304: NotModified },
+        'x-errors': ['ambiguous_identifier', 'validation_error'],
+        'x-example': pageExample('/v1/cards', [exampleCard]),
       },
-      list.handle,
-    )
+    },
+    list.handle,
+  )
 
-    app.get(
-      '/cards/:identifier',
-      {
-        config: { scope: 'catalog:read' },
-        // An unknown identifier is 404 even if the query is invalid.
-        preValidation: (request, _reply, done) => {
-          requireCard(ctx.catalog.current, request.params.identifier)
-          done()
-        },
-        schema: {
-          operationId: 'getCard',
-          summary: 'Read a card',
-          description:
-            'Finds a card by its canonical id or by its friendly id `{shortcut}_{number}`. `language` and `region` narrow a friendly id that several cards share: the response is 404 if no card is left, and 409 with the remaining candidates if several are left. They are ignored if only one card has the friendly id. A canonical id takes precedence over an equal friendly id of another card, unless `language` or `region` rules its card out and exactly one card with the friendly id is left. Percent-encode special characters in an id: `ex10-?` is `ex10-%3F`.',
-          tags: ['Catalog'],
-          params: Type.Object({
-            identifier: Type.String({
-              description: 'Canonical id (`swsh9-1`) or friendly id (`brs_TG12`)',
-            }),
+  app.get(
+    '/cards/:identifier',
+    {
+      config: { scope: 'catalog:read' },
+      // An unknown identifier is 404 even if the query is invalid.
+      preValidation: (request, _reply, done) => {
+        requireCard(ctx.catalog.current, request.params.identifier)
+        done()
+      },
+      schema: {
+        operationId: 'getCard',
+        summary: 'Read a card',
+        description:
+          'Finds a card by its canonical id or by its friendly id `{shortcut}_{number}`. `language` and `region` narrow a friendly id that several cards share: the response is 404 if no card is left, and 409 with the remaining candidates if several are left. They are ignored if only one card has the friendly id. A canonical id takes precedence over an equal friendly id of another card, unless `language` or `region` rules its card out and exactly one card with the friendly id is left. Percent-encode special characters in an id: `ex10-?` is `ex10-%3F`.',
+        tags: ['Catalog'],
+        params: Type.Object({
+          identifier: Type.String({
+            description: 'Canonical id (`swsh9-1`) or friendly id (`brs_TG12`)',
           }),
-          querystring: recordQuery,
-          response: { 200: Data(CardSchema, 'The card'), 304: NotModified },
-          'x-errors': ['ambiguous_identifier', 'validation_error'],
-          'x-example': { data: exampleCard },
-        },
+        }),
+        querystring: recordQuery,
+        response: { 200: Data(CardSchema, 'The card'), 304: NotModified },
+        'x-errors': ['ambiguous_identifier', 'validation_error'],
+        'x-example': { data: exampleCard },
       },
-      (request, reply) => {
-        const catalog = ctx.catalog.current
-        const { include, ...narrowing } = request.query
-        const card = findCard(catalog, request.params.identifier, narrowing)
-        if (included(include).has('listings')) {
-          return sendWithOffers(request, reply, withOffers(card))
-        }
-        const { body, tag } = cardBody(card)
-        return cache.send(request, reply, catalog, body, tag)
-      },
-    )
-    done()
-  }
+    },
+    (request, reply) => {
+      const catalog = ctx.catalog.current
+      const { include, ...narrowing } = request.query
+      const card = findCard(catalog, request.params.identifier, narrowing)
+      if (included(include).has('listings')) {
+        return sendWithOffers(request, reply, withOffers(card))
+      }
+      const { body, tag } = cardBody(card)
+      return cache.send(request, reply, catalog, body, tag)
+    },
+  )
+}

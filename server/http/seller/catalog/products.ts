@@ -1,4 +1,3 @@
-import type { FastifyPluginCallbackTypebox } from '@fastify/type-provider-typebox'
 import Type from 'typebox'
 import { browseProducts } from '../../../catalog/browse.ts'
 import type { ProductEntry } from '../../../catalog/entries.ts'
@@ -10,6 +9,7 @@ import { entityTag } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
 import { pageExample, pageParameters } from '../../paginate.ts'
 import type { ResponseCache } from '../../response-cache.ts'
+import type { App } from '../../schema.ts'
 import { Data, NotModified, Paginated, Text } from '../../schema.ts'
 import { exampleProduct, ProductSchema } from '../../shapes/product.ts'
 import { catalogPage } from './catalog-page.ts'
@@ -47,77 +47,79 @@ const withOffers = (product: ProductEntry): ShownItem => ({
   toJson: (listings) => productResponse(product, listings),
 })
 
-export const productRoutes =
-  (ctx: Service, cache: ResponseCache, reads: CatalogReads): FastifyPluginCallbackTypebox =>
-  (app, _options, done) => {
-    const offers = offersInMemory(ctx)
-    const sendWithOffers = offersSender(ctx, offers)
-    const list = catalogPage(ctx, cache, {
-      path: '/v1/products',
-      browse: browseProducts,
-      toResponse: (products, end) => tagged(entryPage(products, end)),
-    })
-    reads.add({ route: '/v1/products', querystring: listQuery, respond: list.respond })
-    reads.add({
-      route: '/v1/products/:slug',
-      querystring: recordQuery,
-      respond(catalog, slug, { include }) {
-        const product = findProduct(catalog, slug)
-        if (!included(include).has('listings')) return tagged(productResponse(product))
-        return offers.respond(withOffers(product))
-      },
-    })
+export function productRoutes(
+  app: App,
+  ctx: Service,
+  cache: ResponseCache,
+  reads: CatalogReads,
+): void {
+  const offers = offersInMemory(ctx)
+  const sendWithOffers = offersSender(ctx, offers)
+  const list = catalogPage(ctx, cache, {
+    path: '/v1/products',
+    browse: browseProducts,
+    toResponse: (products, end) => tagged(entryPage(products, end)),
+  })
+  reads.add({ route: '/v1/products', querystring: listQuery, respond: list.respond })
+  reads.add({
+    route: '/v1/products/:slug',
+    querystring: recordQuery,
+    respond(catalog, slug, { include }) {
+      const product = findProduct(catalog, slug)
+      if (!included(include).has('listings')) return tagged(productResponse(product))
+      return offers.respond(withOffers(product))
+    },
+  })
 
-    app.get(
-      '/products',
-      {
-        config: { scope: 'catalog:read' },
-        schema: {
-          operationId: 'listProducts',
-          summary: 'List or search sealed products',
-          description:
-            'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a shortcut that several sets share is answered with 409; use the canonical id of the set instead.',
-          tags: ['Catalog'],
-          querystring: listQuery,
-          response: {
-            200: Paginated(ProductSchema, 'A page of sealed products'),
-            304: NotModified,
-          },
-          'x-errors': ['ambiguous_identifier', 'validation_error'],
-          'x-example': pageExample('/v1/products', [exampleProduct]),
+  app.get(
+    '/products',
+    {
+      config: { scope: 'catalog:read' },
+      schema: {
+        operationId: 'listProducts',
+        summary: 'List or search sealed products',
+        description:
+          'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a shortcut that several sets share is answered with 409; use the canonical id of the set instead.',
+        tags: ['Catalog'],
+        querystring: listQuery,
+        response: {
+          200: Paginated(ProductSchema, 'A page of sealed products'),
+          304: NotModified,
         },
+        'x-errors': ['ambiguous_identifier', 'validation_error'],
+        'x-example': pageExample('/v1/products', [exampleProduct]),
       },
-      list.handle,
-    )
+    },
+    list.handle,
+  )
 
-    app.get(
-      '/products/:slug',
-      {
-        config: { scope: 'catalog:read' },
-        // An unknown slug is 404 even if the query is invalid.
-        preValidation: (request, _reply, done) => {
-          findProduct(ctx.catalog.current, request.params.slug)
-          done()
-        },
-        schema: {
-          operationId: 'getProduct',
-          summary: 'Read a sealed product',
-          tags: ['Catalog'],
-          params: Type.Object({ slug: Type.String({ description: 'Slug of the product' }) }),
-          querystring: recordQuery,
-          response: { 200: Data(ProductSchema, 'The sealed product'), 304: NotModified },
-          'x-errors': ['validation_error'],
-          'x-example': { data: exampleProduct },
-        },
+  app.get(
+    '/products/:slug',
+    {
+      config: { scope: 'catalog:read' },
+      // An unknown slug is 404 even if the query is invalid.
+      preValidation: (request, _reply, done) => {
+        findProduct(ctx.catalog.current, request.params.slug)
+        done()
       },
-      (request, reply) => {
-        const catalog = ctx.catalog.current
-        const product = findProduct(catalog, request.params.slug)
-        if (included(request.query.include).has('listings')) {
-          return sendWithOffers(request, reply, withOffers(product))
-        }
-        return cache.send(request, reply, catalog, productResponse(product))
+      schema: {
+        operationId: 'getProduct',
+        summary: 'Read a sealed product',
+        tags: ['Catalog'],
+        params: Type.Object({ slug: Type.String({ description: 'Slug of the product' }) }),
+        querystring: recordQuery,
+        response: { 200: Data(ProductSchema, 'The sealed product'), 304: NotModified },
+        'x-errors': ['validation_error'],
+        'x-example': { data: exampleProduct },
       },
-    )
-    done()
-  }
+    },
+    (request, reply) => {
+      const catalog = ctx.catalog.current
+      const product = findProduct(catalog, request.params.slug)
+      if (included(request.query.include).has('listings')) {
+        return sendWithOffers(request, reply, withOffers(product))
+      }
+      return cache.send(request, reply, catalog, productResponse(product))
+    },
+  )
+}
