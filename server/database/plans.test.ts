@@ -90,7 +90,7 @@ it('no statement reads a large table from end to end', async () => {
   await packNewestSlice(app)
   // After many wrong tokens, a process reads the hashes of the valid ones.
   for (let i = 0; i <= 600; i++) {
-    await app.ctx.accessTokens.lookUp('00'.repeat(32), 'address', async () => null)
+    await app.ctx.accessTokens.lookUp(Buffer.alloc(32), 'address', async () => null)
   }
   await readStream(app)
 

@@ -125,7 +125,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
         hashes.set(secret, hashed)
         return caller
       }
-      return lookups.lookUp(hashed, from(), read)
+      return lookups.lookUp(Buffer.from(hashed, 'hex'), from(), () => read(hashed))
     },
 
     peek(secret) {

@@ -14,9 +14,9 @@ export type SecretLookups = {
    * @param from the subject for which wrong secrets are counted
    */
   lookUp<T>(
-    hashed: string,
+    hashed: Buffer,
     from: string,
-    read: (hashed: string) => Promise<T | null>,
+    read: (hashed: Buffer) => Promise<T | null>,
   ): Promise<T | null>
   /** Forgets the prefixes, because there may be more. */
   drop(): void
@@ -44,7 +44,7 @@ export function secretLookups(
   }
   signals.on(created, drop)
 
-  const mayExist = async (hashed: string): Promise<boolean> => {
+  const mayExist = async (hashed: Buffer): Promise<boolean> => {
     prefixes ??= readPrefixes().then(([row]) => row?.sorted ?? Buffer.alloc(0))
     const reading = prefixes
     try {
@@ -74,8 +74,8 @@ export function secretLookups(
 
 const currentWindow = () => Math.floor(performance.now() / 1000 / WINDOW_SECONDS)
 
-function includes(sorted: Buffer, hashed: string): boolean {
-  const wanted = Buffer.from(hashed.slice(0, 2 * PREFIX_BYTES), 'hex')
+function includes(sorted: Buffer, hashed: Buffer): boolean {
+  const wanted = hashed.subarray(0, PREFIX_BYTES)
   let [low, high] = [0, sorted.length / PREFIX_BYTES]
   while (low < high) {
     const middle = (low + high) >>> 1

@@ -37,7 +37,7 @@ export async function createLink(
     values (
       ${memberId},
       ${purpose},
-      decode(${hashToken(token)}, 'hex'),
+      ${hashToken(token)},
       ${email},
       clock_timestamp() + make_interval(hours => ${hours})
     )
@@ -63,7 +63,7 @@ export async function findLink(
         from member_tokens t
         join members m on m.id = t.member_id
         where
-          t.token_hash = decode(${hashToken(token)}, 'hex')
+          t.token_hash = ${hashToken(token)}
           and t.purpose = ${purpose}
           and t.expires_at > clock_timestamp()
       `
@@ -91,7 +91,7 @@ export async function useLink(
     from members m
     where
       m.id = t.member_id
-      and t.token_hash = decode(${hashToken(token)}, 'hex')
+      and t.token_hash = ${hashToken(token)}
       and t.purpose = ${purpose}
       and t.expires_at > clock_timestamp()
     returning t.member_id as "memberId", m.email as "memberEmail", t.email

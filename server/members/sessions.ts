@@ -49,7 +49,7 @@ export function startSession(
       )
       select
         id,
-        decode(${hashToken(token)}, 'hex'),
+        ${hashToken(token)}::bytea,
         ${storable(browser.userAgent)},
         ${browser.address ?? null},
         ${now()},
@@ -88,7 +88,7 @@ export async function memberOf(ctx: Context, token: string): Promise<SignedInMem
       s.last_used_at as "lastUsedAt"
     from member_sessions s
     join members m on m.id = s.member_id
-    where s.token_hash = decode(${hashToken(token)}, 'hex') and s.expires_at > clock_timestamp()
+    where s.token_hash = ${hashToken(token)} and s.expires_at > clock_timestamp()
   `
   if (!row) return null
   const { lastUsedAt, ...member } = row
@@ -114,7 +114,7 @@ export async function endSession(
     const [member] = await tx.db<{ id: number; email: string }[]>`
       delete from member_sessions s
       using members m
-      where m.id = s.member_id and s.token_hash = decode(${hashToken(token)}, 'hex')
+      where m.id = s.member_id and s.token_hash = ${hashToken(token)}
       returning m.id, m.email
     `
     if (member) await recordSignInEvent(tx, 'signOut', member, { requestId })

@@ -113,7 +113,7 @@ export async function hasJustChosen(
     from member_tokens t
     join members m on m.id = t.member_id
     where
-      t.token_hash = decode(${hashToken(token)}, 'hex')
+      t.token_hash = ${hashToken(token)}
       and t.purpose = ${purpose}
       and t.expires_at <= clock_timestamp()
       and t.expires_at > clock_timestamp() - make_interval(secs => ${REPEAT_SECONDS})

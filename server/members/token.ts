@@ -10,5 +10,5 @@ export const generateToken = () => randomBytes(BYTES).toString('base64url')
 /** Whether the text has the format of a token. Any other text is refused without a query. */
 export const looksLikeToken = (text: string) => FORMAT.test(text)
 
-/** The stored form of a token: its SHA-256 as 64 hexadecimal digits. */
-export const hashToken = (token: string) => hash('sha256', token, 'hex')
+/** The stored form of a token: its SHA-256. */
+export const hashToken = (token: string) => hash('sha256', token, 'buffer')

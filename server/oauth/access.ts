@@ -49,7 +49,7 @@ export async function findAccess(
 
 type Row = Omit<Access, 'account'> & Access['account'] & { lastUsedAt: Date | null }
 
-async function read({ db }: Context, hashed: string): Promise<Row | null> {
+async function read({ db }: Context, hashed: Buffer): Promise<Row | null> {
   const [row = null] = await db<Row[]>`
     select
       g.id::text as "grantId",
@@ -64,7 +64,7 @@ async function read({ db }: Context, hashed: string): Promise<Row | null> {
     join members m on m.id = g.member_id
     join accounts a on a.id = m.account_id
     where
-      t.token_hash = decode(${hashed}, 'hex')
+      t.token_hash = ${hashed}
       and t.kind = 'access'
       and t.expires_at > clock_timestamp()
   `

@@ -38,7 +38,7 @@ export async function startDevice(
       device_hash, user_code_hash, client_id, audience, scopes, interval_seconds, expires_at
     )
     values (
-      decode(${hashToken(deviceCode)}, 'hex'),
+      ${hashToken(deviceCode)},
       ${hashUserCode(ctx, letters)},
       ${COMMAND_LINE.id},
       ${audience},
@@ -138,7 +138,7 @@ export async function exchangeDevice(
     const [grant] = await db<{ id: number; scopes: Scope[] }[]>`
       select id, scopes
       from oauth_grants
-      where id = (select grant_id from oauth_devices where device_hash = decode(${hashed}, 'hex'))
+      where id = (select grant_id from oauth_devices where device_hash = ${hashed})
       for no key update
     `
     const [device] = await db<Device[]>`
@@ -149,7 +149,7 @@ export async function exchangeDevice(
           polled_at + make_interval(secs => interval_seconds) > clock_timestamp(), false
         ) as "isEarly"
       from oauth_devices
-      where device_hash = decode(${hashed}, 'hex')
+      where device_hash = ${hashed}
       for update
     `
     if (!device) return unknownDevice()
@@ -159,7 +159,7 @@ export async function exchangeDevice(
       await db`
         update oauth_devices
         set interval_seconds = interval_seconds + ${POLL_SECONDS}
-        where device_hash = decode(${hashed}, 'hex')
+        where device_hash = ${hashed}
       `
       return new OAuthError('slow_down', `Wait ${POLL_SECONDS} seconds longer between requests.`)
     }
@@ -168,11 +168,11 @@ export async function exchangeDevice(
       await db`
         update oauth_devices
         set polled_at = clock_timestamp()
-        where device_hash = decode(${hashed}, 'hex')
+        where device_hash = ${hashed}
       `
       return new OAuthError('authorization_pending', 'No member has allowed it yet.')
     }
-    await db`delete from oauth_devices where device_hash = decode(${hashed}, 'hex')`
+    await db`delete from oauth_devices where device_hash = ${hashed}`
     return { ...(await issueTokens(tx, grant.id)), scopes: grant.scopes }
   })
   // The transaction has recorded the poll.

@@ -42,7 +42,7 @@ export async function createStep(
     await db`
       insert into oauth_steps (uid_hash, member_id, request, expires_at)
       values (
-        decode(${hashToken(uid)}, 'hex'),
+        ${hashToken(uid)},
         ${memberId},
         ${db.json(request)},
         clock_timestamp() + make_interval(hours => ${HOURS})
@@ -83,7 +83,7 @@ export async function findStep(
     select request
     from oauth_steps
     where
-      uid_hash = decode(${hashToken(uid)}, 'hex')
+      uid_hash = ${hashToken(uid)}
       and member_id = ${memberId}
       and expires_at > clock_timestamp() - make_interval(secs => ${isDecision ? REPEAT_SECONDS : 0})
   `
@@ -100,7 +100,7 @@ export async function waitsForAnother(
   const found = await db`
     select from oauth_steps
     where
-      uid_hash = decode(${hashToken(uid)}, 'hex')
+      uid_hash = ${hashToken(uid)}
       and member_id <> ${memberId}
       and expires_at > clock_timestamp()
   `
@@ -129,7 +129,7 @@ export function decideStep(
       update oauth_steps
       set expires_at = clock_timestamp()
       where
-        uid_hash = decode(${hashToken(uid)}, 'hex')
+        uid_hash = ${hashToken(uid)}
         and member_id = ${member.id}
         and expires_at > clock_timestamp()
       returning request

@@ -54,14 +54,14 @@ export async function issueTokens(
     )
     insert into oauth_tokens (token_hash, kind, grant_id, scopes, expires_at)
     select
-      decode(${hashToken(pair.accessToken)}, 'hex'),
+      ${hashToken(pair.accessToken)}::bytea,
       'access',
       id,
       ${scopes ?? null}::text[],
       least(ends_at, clock_timestamp() + make_interval(secs => ${ACCESS_SECONDS}))
     from g
     union all
-    select decode(${hashToken(pair.refreshToken)}, 'hex'), 'refresh', id, null, expires_at from g
+    select ${hashToken(pair.refreshToken)}::bytea, 'refresh', id, null, expires_at from g
   `
   await signal('new-access-tokens')
   return pair
@@ -80,7 +80,7 @@ export async function issueCode(
       token_hash, kind, grant_id, redirect_uri, code_challenge, expires_at
     )
     values (
-      decode(${hashToken(code)}, 'hex'),
+      ${hashToken(code)},
       'code',
       ${grantId},
       ${redirectUri},
@@ -93,7 +93,7 @@ export async function issueCode(
 /** Whether a code was issued, used or not. */
 export async function wasIssued({ db }: Context, code: string): Promise<boolean> {
   const { count } = await db`
-    select from oauth_tokens where token_hash = decode(${hashToken(code)}, 'hex')
+    select from oauth_tokens where token_hash = ${hashToken(code)}
   `
   return count > 0
 }
@@ -109,7 +109,7 @@ export async function wasJustIssued(
     from oauth_tokens t
     join oauth_grants g on g.id = t.grant_id
     where
-      t.token_hash = decode(${hashToken(code)}, 'hex')
+      t.token_hash = ${hashToken(code)}
       and t.kind = 'code'
       and t.used_at is null
       and t.expires_at > clock_timestamp() + make_interval(secs => ${CODE_SECONDS - REPEAT_SECONDS})
@@ -181,7 +181,7 @@ export async function revokeToken(
       id = (
         select grant_id
         from oauth_tokens
-        where token_hash = decode(${hashToken(token)}, 'hex')
+        where token_hash = ${hashToken(token)}
       )
       ${clientId === undefined ? db`` : db`and client_id = ${clientId}`}
     `,
@@ -231,7 +231,7 @@ async function withToken(
     const { count } = await db`
       update oauth_tokens
       set used_at = coalesce(used_at, clock_timestamp())
-      where token_hash = decode(${hashed}, 'hex') and (kind = 'refresh' or used_at is null)
+      where token_hash = ${hashed} and (kind = 'refresh' or used_at is null)
     `
     if (count === 0) throw unknown(kind)
     const scopes = checked === 'use' ? undefined : checked
@@ -247,13 +247,13 @@ async function withToken(
 async function lockToken(
   db: Db,
   kind: 'code' | 'refresh',
-  hashed: string,
+  hashed: Buffer,
 ): Promise<StoredToken | undefined> {
   await db`
     select 1
     from oauth_grants
     where
-      id = (select grant_id from oauth_tokens where token_hash = decode(${hashed}, 'hex'))
+      id = (select grant_id from oauth_tokens where token_hash = ${hashed})
     for no key update
   `
   // A second statement, because the first may have waited for an exchange whose result this one must see.
@@ -272,7 +272,7 @@ async function lockToken(
       t.expires_at <= clock_timestamp() as "isExpired"
     from oauth_tokens t
     join oauth_grants g on g.id = t.grant_id
-    where t.token_hash = decode(${hashed}, 'hex') and t.kind = ${kind}
+    where t.token_hash = ${hashed} and t.kind = ${kind}
   `
   return token
 }

@@ -29,7 +29,7 @@ export async function addStaff(
   const token = generateStaffToken()
   const [member] = await db<StaffMember[]>`
     insert into staff (name, role, token_hash, created_at)
-    values (${name}, ${role}, decode(${hashStaffToken(token)}, 'hex'), ${now()})
+    values (${name}, ${role}, ${hashStaffToken(token)}, ${now()})
     returning ${staffColumns(db)}
   `
   await signal('new-staff')
@@ -88,7 +88,7 @@ export async function staffOf(
     const [found = null] = await db<StaffMember[]>`
       select ${staffColumns(db)}
       from staff
-      where token_hash = decode(${hashed}, 'hex') and revoked_at is null
+      where token_hash = ${hashed} and revoked_at is null
     `
     return found
   })

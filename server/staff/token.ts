@@ -12,5 +12,5 @@ export const generateStaffToken = () => LEAD + randomText(RANDOM_CHARACTERS)
 /** Whether the text has the format of a staff token. Others are refused without a query. */
 export const looksLikeStaffToken = (text: string) => FORMAT.test(text)
 
-/** The stored form of a token: its SHA-256 as 64 hexadecimal digits. */
-export const hashStaffToken = (token: string) => hash('sha256', token, 'hex')
+/** The stored form of a token: its SHA-256. */
+export const hashStaffToken = (token: string) => hash('sha256', token, 'buffer')

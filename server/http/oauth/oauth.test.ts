@@ -473,7 +473,7 @@ describe('tokens', () => {
     await db`
       update oauth_tokens
       set expires_at = clock_timestamp()
-      where token_hash = decode(${hashToken(responses[0]!.body.access_token)}, 'hex')
+      where token_hash = ${hashToken(responses[0]!.body.access_token)}
     `
     const next = await refresh(app, clientId, last)
     expect(next.status).toBe(200)
