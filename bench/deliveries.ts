@@ -88,9 +88,7 @@ export async function openDeliveries(market: Market, deliveries: number): Promis
       await db`delete from deliveries where id > ${lastId}`
       // The service rarely runs for as long as autovacuum waits. Dead rows of earlier runs tripled PostgreSQL's time.
       await db`set statement_timeout = 0`
-      for (const table of ['deliveries', 'delivery_queue']) {
-        if (await exists(db, table)) await db.unsafe(`vacuum analyze ${table}`)
-      }
+      await db`vacuum analyze deliveries, delivery_queue`
       await db.end()
     },
   }
@@ -139,15 +137,6 @@ const sampleOf = (
 /** Adds pending deliveries for these endpoints, as after an outage. Returns the largest id before. */
 async function addPending(db: Database, endpoints: number[], count: number): Promise<number> {
   const last = await lastDelivery(db)
-  const queue = await exists(db, 'delivery_queue')
-  // In versions without a delivery queue, the log has the time at which a delivery is due.
-  const logged = db`
-    insert into deliveries (event_id, endpoint_id, status, ${queue ? db`` : db`next_attempt_at,`} created_at)
-    select happened.id, e.id, 'pending', ${queue ? db`` : db`happened.created_at,`} happened.created_at
-    from happened
-    join webhook_endpoints e
-      on e.account_id = happened.account_id and e.id = any(${endpoints}::bigint[])
-  `
   await db`
     with happened as (
       insert into events (account_id, event, data, created_at)
@@ -155,26 +144,20 @@ async function addPending(db: Database, endpoints: number[], count: number): Pro
       from generate_series(1, ${count}::int) number
       join webhook_endpoints e on e.id = (${endpoints}::bigint[])[1 + number % ${endpoints.length}]
       returning id, account_id, created_at
+    ),
+    logged as (
+      insert into deliveries (event_id, endpoint_id, status, created_at)
+      select happened.id, e.id, 'pending', happened.created_at
+      from happened
+      join webhook_endpoints e
+        on e.account_id = happened.account_id and e.id = any(${endpoints}::bigint[])
+      returning id, event_id, endpoint_id, created_at
     )
-    ${
-      queue
-        ? db`,
-          logged as (${logged} returning id, event_id, endpoint_id, created_at)
-          insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
-          select id, event_id, endpoint_id, created_at from logged
-        `
-        : logged
-    }
+    insert into delivery_queue (delivery_id, event_id, endpoint_id, next_attempt_at)
+    select id, event_id, endpoint_id, created_at from logged
   `
   await db`select pg_notify('cardstall', 'deliveries')`
   return last
-}
-
-async function exists(db: Database, table: string): Promise<boolean> {
-  const [{ found } = { found: false }] = await db<{ found: boolean }[]>`
-    select to_regclass(${table}) is not null as found
-  `
-  return found
 }
 
 async function lastDelivery(db: Database): Promise<number> {
