@@ -108,7 +108,8 @@ export async function openSignals(
   const { notify, on, topics } = subscriptions()
   siblings?.listen(notify)
   const sendSoon = new Map<Topic, () => void>()
-  for (const topic of topicsWithReach('soon after')) {
+  for (const topic of Object.keys(REACH) as Topic[]) {
+    if (REACH[topic] !== 'soon after') continue
     const send = () => {
       sendNotice(db, topic).catch((error) =>
         log.debug({ err: error, topic }, 'cannot notify the other processes'),
@@ -133,7 +134,7 @@ export async function openSignals(
     endTest()
     hasArrived = false
     // A busy database may take the notice late, or not at all.
-    await notifyChannel(db, test)
+    await sendNotice(db, test)
     endTest()
     if (!hasArrived) endTest = unlessLate(noticeTimeoutMs, HEARTBEAT_STEPS, reportLost)
   }
@@ -213,9 +214,6 @@ function subscriptions() {
 
 const topicOf = (notice: Notice) => notice.split(':', 1)[0] as Topic
 
-const topicsWithReach = (reach: (typeof REACH)[Topic]) =>
-  (Object.keys(REACH) as Topic[]).filter((topic) => REACH[topic] === reach)
-
 /**
  * Returns a function that runs `work` `ms` milliseconds (real time) after a call. Calls in between lead to the same
  * run.
@@ -242,9 +240,7 @@ const NOTICE_TIMEOUT_MS = 10_000
 /** After this time an attempt to connect is abandoned for a new one: its first packet may be lost. */
 const CONNECT_TIMEOUT_MS = 3_000
 
-const sendNotice = (db: Db, notice: Notice) => notifyChannel(db, notice)
-
-async function notifyChannel(db: Db, payload: string): Promise<void> {
+async function sendNotice(db: Db, payload: string): Promise<void> {
   await db`select pg_notify(${CHANNEL}, ${payload})`
 }
 
