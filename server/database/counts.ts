@@ -1,4 +1,5 @@
 import { ORDER_STATUSES, type OrderStatus } from '../enums.ts'
+import { inBatches } from './batches.ts'
 import { inTransaction } from './in-transaction.ts'
 import type { Db, Fragment } from './sql.ts'
 import type { Begin } from './transactions.ts'
@@ -139,7 +140,7 @@ const BATCH_ROWS = 10_000
 
 /** Adds the deltas of `count_deltas` to `counts`. */
 export async function foldCounts(ctx: { db: Db; begin: Begin }): Promise<void> {
-  while ((await foldBatch(ctx)) === BATCH_ROWS);
+  await inBatches((max) => foldBatch(ctx, max), BATCH_ROWS)
 }
 
 /**
@@ -148,7 +149,7 @@ export async function foldCounts(ctx: { db: Db; begin: Begin }): Promise<void> {
  *
  * @returns the number of deltas
  */
-async function foldBatch(ctx: { db: Db; begin: Begin }): Promise<number> {
+async function foldBatch(ctx: { db: Db; begin: Begin }, max: number): Promise<number> {
   const [found] = await ctx.db<{ any: boolean }[]>`
     select exists (select from count_deltas) as any
   `
@@ -164,7 +165,7 @@ async function foldBatch(ctx: { db: Db; begin: Begin }): Promise<number> {
     const folded = await db<{ subject: string; deltas: number; accountIds: number[] }[]>`
       with taken as (
         delete from count_deltas
-        where ctid = any(array(select ctid from count_deltas limit ${BATCH_ROWS}))
+        where ctid = any(array(select ctid from count_deltas limit ${max}))
         returning *
       ),
       changes as (

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { sendMails } from '../mail/outbox.ts'
@@ -43,7 +44,7 @@ export async function cancelOverdue(ctx: OrderContext): Promise<void> {
   // First, so that the sandbox announces nothing that is cancelled at once.
   await cancelDue(ctx)
   await forgetAnnouncements(ctx)
-  while ((await announce(ctx)) === BATCH_SLICES);
+  await inBatches((max) => announce(ctx, max), BATCH_SLICES)
 }
 
 async function cancelDue(ctx: OrderContext): Promise<void> {
@@ -139,8 +140,8 @@ const forgetAnnouncements = (ctx: Context): Promise<void> =>
     `
   })
 
-/** E-mails the sellers of slices whose deadline is near. Returns the number of slices. */
-const announce = (ctx: Context): Promise<number> =>
+/** E-mails the sellers of at most `max` slices whose deadline is near. Returns the number of slices. */
+const announce = (ctx: Context, max: number): Promise<number> =>
   inTransaction(ctx, async (tx) => {
     const { db, now, config } = tx
     const soon = new Date(now().getTime() + NOTICE_MS)
@@ -151,7 +152,7 @@ const announce = (ctx: Context): Promise<number> =>
         where deadline <= ${soon} and (s.cancel_at is null or s.cancel_at < deadline)
         group by o.slice_id
         order by o.slice_id
-        limit ${BATCH_SLICES}
+        limit ${max}
       ),
       locked as (
         select s.id, s.account_id, s.checkout_id, due.order_id, due.rows, due.deadline

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { sendMails } from '../mail/outbox.ts'
 import { setupStateOf } from '../money/payout-setup.ts'
@@ -15,11 +16,11 @@ const BATCH = 200
  * was bought three days ago. Several processes can run it at once, because each reminder is recorded under a lock.
  */
 export async function remindSellers(ctx: Context): Promise<void> {
-  while ((await remindOfSetup(ctx)) === BATCH);
-  while ((await remindOfLabels(ctx)) === BATCH);
+  await inBatches((max) => remindOfSetup(ctx, max), BATCH)
+  await inBatches((max) => remindOfLabels(ctx, max), BATCH)
 }
 
-const remindOfSetup = (ctx: Context): Promise<number> =>
+const remindOfSetup = (ctx: Context, max: number): Promise<number> =>
   inTransaction(ctx, async (tx) => {
     const { db, now } = tx
     const before = new Date(now().getTime() - SETUP_AGAIN_MS)
@@ -47,7 +48,7 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
             )
           )
         order by id
-        limit ${BATCH}
+        limit ${max}
         for no key update skip locked
       ) waiting
       left join payout_setups s on s.account_id = waiting.id
@@ -70,7 +71,7 @@ const remindOfSetup = (ctx: Context): Promise<number> =>
     return accounts.length
   })
 
-const remindOfLabels = (ctx: Context): Promise<number> =>
+const remindOfLabels = (ctx: Context, max: number): Promise<number> =>
   inTransaction(ctx, async (tx) => {
     const { db, now } = tx
     const before = new Date(now().getTime() - LABEL_UNUSED_MS)
@@ -97,7 +98,7 @@ const remindOfLabels = (ctx: Context): Promise<number> =>
           and sh.bought_at <= ${before}
           and sh.reminded_at is null
         order by sh.slice_id
-        limit ${BATCH}
+        limit ${max}
         for no key update of sh skip locked
       )
       update shipments sh
