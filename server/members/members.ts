@@ -160,15 +160,21 @@ const memberColumns = (db: Db) => db`
 
 const emailTaken = () => validationError({ email: ['The email has already been taken.'] })
 
-/** @throws validation_error if a text is not the password of a member who is signed in */
+/**
+ * @returns the hash of the password of a member who is signed in
+ * @throws validation_error if the text is not this password
+ */
 export async function requireMemberPassword(
   { db }: Pick<Context, 'db'>,
   memberId: number,
   text: string,
-): Promise<void> {
+): Promise<string> {
   const [member] = await db<{ hash: string | null }[]>`
     select password_hash as hash from members where id = ${memberId}
   `
   const isRight = await isPassword(text, member?.hash ?? null)
-  if (!isRight) throw validationError({ password: ['The password is wrong.'] })
+  if (!isRight) throw wrongPassword()
+  return member!.hash!
 }
+
+export const wrongPassword = () => validationError({ password: ['The password is wrong.'] })

@@ -2,13 +2,13 @@ import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
-import { authenticationError, validationError } from '../errors.ts'
+import { authenticationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { canonicalAddress } from '../text/mailbox.ts'
 import { recordSignInEvent } from './audit.ts'
 import { confirmEmail, emailChangedEmail, passwordChangedEmail, resetEmail } from './emails.ts'
 import { createLink, findLink, type Purpose, useLink } from './links.ts'
-import { refuseTaken, writePassword } from './members.ts'
+import { refuseTaken, requireMemberPassword, writePassword, wrongPassword } from './members.ts'
 import { hashPassword, isPassword, requireGoodPassword } from './password.ts'
 import { type Browser, type SignedInMember, startSession } from './sessions.ts'
 import { hashToken, looksLikeToken } from './token.ts'
@@ -216,18 +216,12 @@ async function withPassword(
   password: string,
   change: (tx: Context) => Promise<void>,
 ): Promise<void> {
-  const passwordOf = async (db: Db, lock = db``) => {
-    const [row] = await db<{ hash: string | null }[]>`
-      select password_hash as hash from members where id = ${member.id} ${lock}
-    `
-    return row?.hash ?? null
-  }
-  const verified = await passwordOf(ctx.db)
-  const isRight = await isPassword(password, verified)
-  if (!isRight) throw validationError({ password: ['The password is wrong.'] })
+  const verified = await requireMemberPassword(ctx, member.id, password)
   await inTransaction(ctx, async (tx) => {
-    const current = await passwordOf(tx.db, tx.db`for no key update`)
-    if (current !== verified) throw validationError({ password: ['The password is wrong.'] })
+    const [unchanged] = await tx.db`
+      select from members where id = ${member.id} and password_hash = ${verified} for no key update
+    `
+    if (!unchanged) throw wrongPassword()
     await change(tx)
   })
 }
