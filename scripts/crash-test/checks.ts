@@ -1,5 +1,5 @@
 import type { Sql } from '../../server/database/sql.ts'
-import type { Client } from './client.ts'
+import { allPages, type Client } from './client.ts'
 import type { Cart, Journal } from './load.ts'
 import type { Endpoint, Market, Seller } from './market.ts'
 import { findBankViolations } from './money-checks.ts'
@@ -308,15 +308,6 @@ async function findRowViolations({ db, rows }: Evidence): Promise<string[]> {
   return stored!.count === rows.size
     ? []
     : [`The database has ${stored!.count} order rows, but sellers see ${rows.size}.`]
-}
-
-async function allPages<T>(client: Client, path: string, token: string): Promise<T[]> {
-  const all: T[] = []
-  for (let page = 1; ; page++) {
-    const { body } = await client.sendOk('GET', `${path}?per_page=100&page=${page}`, { token })
-    all.push(...body.data)
-    if (body.links.next === null) return all
-  }
 }
 
 async function forEachConcurrently<T>(items: T[], work: (item: T) => Promise<void>): Promise<void> {

@@ -91,3 +91,13 @@ export function clientFor(urls: string[], random: Random): Client {
   }
   return client
 }
+
+/** Reads a list to its last page. */
+export async function allPages<T>(client: Client, path: string, token: string): Promise<T[]> {
+  const all: T[] = []
+  for (let page = 1; ; page++) {
+    const { body } = await client.sendOk('GET', `${path}?per_page=100&page=${page}`, { token })
+    all.push(...body.data)
+    if (body.links.next === null) return all
+  }
+}

@@ -1,5 +1,5 @@
 import type { Db } from '../../server/database/sql.ts'
-import type { Client } from './client.ts'
+import { allPages, type Client } from './client.ts'
 import { downloadFile, transfersIn } from './finance.ts'
 import type { Journal } from './load.ts'
 import type { Market } from './market.ts'
@@ -292,28 +292,25 @@ async function findTransferViolations({ client, db, journal }: Evidence): Promis
 }
 
 type Amounts = { gross: number; commission: number; refunds: number; shipping: number }
+type Payout = { id: number; amount: number; lines: Amounts[]; reference: string }
 
 /** The lines of each payout add up to its amount. No transfer went to a bank account that its seller never entered. */
 async function findPayoutViolations({ client, market, journal }: Evidence): Promise<string[]> {
   const violations: string[] = []
   for (const { id, key, ibans } of market.sellers) {
-    for (let page = 1, isMore = true; isMore; page++) {
-      const path = `/tools/v1/payouts?per_page=100&page=${page}`
-      const { body } = await client.sendOk('GET', path, { token: key })
-      isMore = body.links.next !== null
-      for (const { id: payout, amount, lines, reference } of body.data) {
-        const total = sum<Amounts>(
-          lines,
-          ({ gross, commission, refunds, shipping }) =>
-            cents(gross) - cents(commission) - cents(refunds) + cents(shipping),
-        )
-        if (total !== cents(amount)) {
-          violations.push(`Payout ${payout} is ${amount} euros, but its lines are ${total} cents.`)
-        }
-        const iban = journal.bank.transfers.get(reference)?.iban
-        if (iban !== undefined && !ibans.includes(iban)) {
-          violations.push(`Payout ${payout} went to ${iban}, which seller ${id} never entered.`)
-        }
+    const payouts = await allPages<Payout>(client, '/tools/v1/payouts', key)
+    for (const { id: payout, amount, lines, reference } of payouts) {
+      const total = sum(
+        lines,
+        ({ gross, commission, refunds, shipping }) =>
+          cents(gross) - cents(commission) - cents(refunds) + cents(shipping),
+      )
+      if (total !== cents(amount)) {
+        violations.push(`Payout ${payout} is ${amount} euros, but its lines are ${total} cents.`)
+      }
+      const iban = journal.bank.transfers.get(reference)?.iban
+      if (iban !== undefined && !ibans.includes(iban)) {
+        violations.push(`Payout ${payout} went to ${iban}, which seller ${id} never entered.`)
       }
     }
     if (ibans.length === 0) violations.push(`Seller ${id} has no bank account.`)
