@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { newBudget, withBudget } from '../database/budget.ts'
+import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, importRecords } from '../test/catalog-fixture.ts'
 import {
@@ -16,6 +17,7 @@ import {
 } from '../test/fixtures/listings.ts'
 import { buy, openShop } from '../test/fixtures/orders.ts'
 import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
+import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
 import type { OfferChanges } from './offer-changes.ts'
 import { OFFER, offersFrom, openOfferModel } from './offer-model.ts'
@@ -332,6 +334,29 @@ describe('offers in memory', () => {
     // The read of another item refreshes the model.
     await read('sv3-1')
     expect((await read())?.numbers).toHaveLength(500 * OFFER.size)
+  })
+
+  it('the offers of an item are read from the database once, also while the statistics expect few of them', async () => {
+    const seller = await app.seller()
+    const of = { cardId: 'swsh9-de-9', productSlug: null }
+    for (let i = 0; i < 2; i++) {
+      await list(seller, ...Array.from({ length: 100 }, () => cardItem({ card: of.cardId })))
+    }
+    await app.ctx.db`
+      insert into reservations (listing_id, cart_id, quantity, created_at, expires_at)
+      select id, 'buyer', 1, ${app.ctx.now()}, ${new Date(app.ctx.now().getTime() + 60_000)}
+      from listings
+      where card_id = ${of.cardId}
+    `
+    await inTransaction(app.ctx, async (tx) => {
+      const read = async () => {
+        const { batches } = await offersOf(tx, of)
+        const offers = (await Array.fromAsync(batches)).flat()
+        expect(offers.map(({ reserved }) => reserved)).toEqual(Array(200).fill(1))
+      }
+      expect(await rowsRead(tx.db, 'listings', read)).toBeLessThan(1_000)
+      expect(await rowsRead(tx.db, 'reservations', read)).toBeLessThan(1_000)
+    })
   })
 
   it('offers that are read from the database have stock and reservations of the same moment', async () => {

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import type { Db } from '../database/sql.ts'
 import type { SellerTier } from '../enums.ts'
 import type { Listable, Listing } from './listing.ts'
+import { reservedUnits } from './listings.ts'
 
 /** A shop as buyers see it next to its offers. */
 export type Seller = {
@@ -60,14 +61,15 @@ async function* batchesOf(
   item: Listable,
   sellers: Map<number, Seller>,
 ): AsyncGenerator<Offer[]> {
-  // Stock and reservations are of one snapshot: a checkout takes its units from both.
+  // Stock and reservations are of one snapshot: a checkout takes its units from both. The reservations are looked up for
+  // each offer: a join would be quadratic while the statistics of PostgreSQL expect few offers of the item.
   const batches = db<Offer[]>`
     select
       id,
       account_id as "accountId",
       price_cents as "priceCents",
-      listings.quantity,
-      coalesce(reserved.quantity, 0) as reserved,
+      quantity,
+      ${reservedUnits(db, db`listings.id`, now())} as reserved,
       condition,
       language,
       printing,
@@ -76,14 +78,6 @@ async function* batchesOf(
       description,
       photos
     from listings
-    left join (
-      select listing_id, sum(quantity) as quantity
-      from reservations
-      where
-        expires_at > ${now()}
-        and listing_id in (select id from listings where ${isOf(db, item)} and status = 'active')
-      group by listing_id
-    ) reserved on listing_id = id
     where ${isOf(db, item)} and status = 'active'
     order by price_cents, id
   `.cursor(BATCH_ROWS)
