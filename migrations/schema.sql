@@ -703,6 +703,20 @@ ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_feed_change;
 CREATE TRIGGER orders_feed_new AFTER INSERT ON orders REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION write_changes();
 ALTER TABLE orders ENABLE ALWAYS TRIGGER orders_feed_new;
 
+create table payout_deductions (
+  payout_id bigint not null,
+  posting_id bigint not null,
+  amount_cents bigint not null,
+  order_ids bigint[] not null,
+  constraint payout_deductions_pkey PRIMARY KEY (payout_id, posting_id),
+  constraint payout_deductions_amount_cents_check CHECK (amount_cents > 0),
+  constraint payout_deductions_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(id),
+  constraint payout_deductions_posting_id_fkey FOREIGN KEY (posting_id) REFERENCES postings(id)
+);
+CREATE INDEX payout_deductions_posting ON public.payout_deductions USING btree (posting_id);
+CREATE TRIGGER payout_deductions_add_up AFTER INSERT ON payout_deductions REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION check_deductions();
+CREATE TRIGGER payout_deductions_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payout_deductions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 create table payout_runs (
   id bigint generated always as identity not null,
   day date,
@@ -1282,6 +1296,32 @@ begin
     new.secret := null;
   end if;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.check_deductions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if exists (
+    select
+    from (select posting_id, sum(amount_cents) as cents from added group by posting_id) parts
+    join postings p on p.id = parts.posting_id
+    where p.kind <> 'recovery' or p.seller_cents <> parts.cents
+  ) then
+    raise exception 'The deductions of a recovery must add up to it.' using errcode = '23514';
+  end if;
+  if exists (
+    select
+    from (select distinct payout_id as id from added) changed
+    join payouts p using (id)
+    where p.deducted_cents < (select sum(amount_cents) from payout_deductions where payout_id = p.id)
+  ) then
+    raise exception 'The deductions of a payout must not exceed its deducted amount.'
+      using errcode = '23514';
+  end if;
+  return null;
 end
 $function$;
 

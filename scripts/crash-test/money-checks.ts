@@ -119,6 +119,23 @@ const CHECKS: Check[] = [
     `,
   },
   {
+    rule: 'The deductions of the payouts add up to what each has lost, and to the recovery of each debt',
+    find: (db) => db`
+      select 'payout' as record, p.id, p.deducted_cents as cents
+      from payouts p
+      where
+        p.deducted_cents
+        <> (select coalesce(sum(amount_cents), 0) from payout_deductions where payout_id = p.id)
+      union all
+      select 'recovery', p.id, p.seller_cents
+      from postings p
+      where
+        p.kind = 'recovery'
+        and p.seller_cents
+        <> (select coalesce(sum(amount_cents), 0) from payout_deductions where posting_id = p.id)
+    `,
+  },
+  {
     rule: 'A row is disputed while it has a dispute that is not resolved, and at most one',
     find: (db) => db`
       select o.id as order_id, o.status, count(d.id)::int as disputes

@@ -2120,6 +2120,10 @@ export interface Payout {
   sent_at: string | null
   paid_at: string | null
   lines: PayoutLine[]
+  /**
+   * The parts of the line for the deduction of refunds, oldest order of each run first. An earlier version kept none: what it deducted is only in the line
+   */
+  deductions: PayoutDeduction[]
 }
 /**
  * The part of a payout from one order row.
@@ -2145,6 +2149,20 @@ export interface PayoutLine {
    * Shipping that the buyer paid for an option of the seller
    */
   shipping: number
+}
+/**
+ * What a run has deducted from a payout for the refunds of another slice.
+ */
+export interface PayoutDeduction {
+  slice_key: string
+  /**
+   * The order rows whose refunds or cancellations caused the debt
+   */
+  order_ids: number[]
+  /**
+   * The part of the debt that this payout has paid
+   */
+  amount: number
 }
 /**
  * An item to take from your stock.

@@ -191,6 +191,7 @@ it('the migration posts earlier orders of every status as the service would have
   const sql = await readFile(new URL('../../migrations/0014_ledger.sql', import.meta.url), 'utf8')
   await db.unsafe('alter table postings disable trigger user')
   await db.unsafe('alter table payout_transfers disable trigger user')
+  await db.unsafe('alter table payout_deductions disable trigger user')
   await db`truncate postings cascade`
   await db.unsafe(sql.slice(sql.indexOf('-- The sales so far')))
   await db.unsafe('alter table postings enable trigger user')

@@ -748,6 +748,74 @@ describe('a payout run', () => {
     )
   })
 
+  it('a payout names the orders whose refunds a run deducted from it, oldest order first, with the part of each debt', async () => {
+    const seller = await openShop(app)
+    const refund = (order: number, amount: number) =>
+      app.operator.post(`/operator/v1/orders/${order}/refund`, {
+        payload: { amount, reason: 'A scratch' },
+      })
+    const deductions = async () =>
+      (await payoutsOf(seller)).map(({ deductions }: { deductions: object[] }) => deductions)
+    const first = await received(seller, 50)
+    const second = await received(seller, 30)
+    await run()
+    await refund(second.order, 4)
+    await refund(first.order, 20)
+    // Two payouts of 16.45 pay 20.00, and a part of the second one 4.00.
+    for (let i = 0; i < 2; i++) await received(seller, 10)
+    expect(await run()).toMatchObject({ count: 1, total: 8.9 })
+    const [of] = [first, second].map(({ sliceKey, order }) => ({
+      slice_key: sliceKey,
+      order_ids: [order],
+    }))
+    const ofSecond = { slice_key: second.sliceKey, order_ids: [second.order], amount: 4 }
+    expect(await deductions()).toEqual([
+      [{ ...of, amount: 3.55 }, ofSecond],
+      [{ ...of, amount: 16.45 }],
+      [],
+      [],
+    ])
+
+    // A payout that failed keeps what it has paid, and its next transfer can pay more.
+    const [last] = await payoutsOf(seller)
+    await app.operator.post(`/operator/v1/payouts/${last.id}/failed`, {
+      payload: { reason: 'Closed' },
+    })
+    await refund(second.order, 1)
+    await enterBankAccount(seller)
+    expect(await run()).toMatchObject({ count: 1, total: 7.9 })
+    expect((await deductions())[0]).toEqual([
+      { ...of, amount: 3.55 },
+      ofSecond,
+      { ...ofSecond, amount: 1 },
+    ])
+  })
+
+  it('the database refuses deductions that do not add up to their recovery, or exceed what the payout has lost', async () => {
+    const { db } = app.ctx
+    const seller = await openShop(app)
+    const { order } = await received(seller, 10)
+    await run()
+    await app.operator.post(`/operator/v1/orders/${order}/refund`, {
+      payload: { amount: 4, reason: 'A scratch' },
+    })
+    await received(seller, 10)
+    await run()
+    const [other, paid] = await payoutsOf(seller)
+    const insert = (payoutId: number, kind: string, cents: number) => db`
+      insert into payout_deductions (payout_id, posting_id, amount_cents, order_ids)
+      select ${payoutId}, max(id), ${cents}, '{}'
+      from postings
+      where account_id = ${seller.accountId} and kind = ${kind}
+    `
+    const SUM = 'must add up'
+    await expect(insert(paid.id, 'recovery', 399)).rejects.toThrow(SUM)
+    await expect(insert(paid.id, 'sale', 950)).rejects.toThrow(SUM)
+    await expect(insert(paid.id, 'recovery', 400)).rejects.toThrow('must not exceed')
+    await expect(insert(other.id, 'recovery', 400)).rejects.toThrow()
+    await expect(db`update payout_deductions set amount_cents = 1`).rejects.toThrow('never change')
+  })
+
   it('the e-mail about a deduction does not say that an order was paid out which never was', async () => {
     const seller = await openShop(app, LABEL)
     const { email } = (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body

@@ -295,7 +295,7 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<Deduction[]> 
   )
   const payable = Map.groupBy(due, ({ accountId }) => accountId)
   const recovered: Debt[] = []
-  const deducted = new Map<number, number>()
+  const deducted: { payoutId: number; sliceId: number; cents: number }[] = []
   for (let last = 0, isMore = payable.size > 0; isMore; ) {
     const debts = await lockDebts(tx, [...payable.keys()], last)
     for (const debt of debts) {
@@ -306,7 +306,7 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<Deduction[]> 
         const cents = Math.min(left, payout.amountCents)
         left -= cents
         payout.amountCents -= cents
-        deducted.set(payout.id, (deducted.get(payout.id) ?? 0) + cents)
+        deducted.push({ payoutId: payout.id, sliceId: debt.sliceId, cents })
         if (payout.amountCents === 0) payouts.shift()
       }
       if (payouts.length === 0) payable.delete(debt.accountId)
@@ -318,15 +318,26 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<Deduction[]> 
   if (recovered.length === 0) return []
   // Read before the recoveries are posted, which end the debts.
   const deductions = await withOrders(tx, recovered)
+  const ordersOf = new Map(deductions.map(({ sliceId, orderIds }) => [sliceId, orderIds]))
+  const parts = deducted.map(({ payoutId, sliceId, cents }) => ({
+    payout_id: payoutId,
+    slice_id: sliceId,
+    cents,
+    order_ids: ordersOf.get(sliceId)!,
+  }))
   await db`
     update payouts
     set
       amount_cents = amount_cents - deducted.cents,
       deducted_cents = deducted_cents + deducted.cents
-    from unnest(
-      ${[...deducted.keys()]}::bigint[],
-      ${[...deducted.values()]}::bigint[]
-    ) as deducted (id, cents)
+    from (
+      select id, sum(cents)::bigint as cents
+      from unnest(
+        ${deducted.map(({ payoutId }) => payoutId)}::bigint[],
+        ${deducted.map(({ cents }) => cents)}::bigint[]
+      ) as part (id, cents)
+      group by id
+    ) deducted
     where payouts.id = deducted.id
   `
   await db`
@@ -345,6 +356,15 @@ async function deductDebts(tx: Context, due: DuePayout[]): Promise<Deduction[]> 
       select 'recovery', account_id, slice_id, cents, -cents, ${postedAt(tx)}
       from recovered
       order by slice_id
+      returning id, slice_id
+    ),
+    deducted as (
+      insert into payout_deductions (payout_id, posting_id, amount_cents, order_ids)
+      select part.payout_id, posted.id, part.cents, part.order_ids
+      from jsonb_to_recordset(${db.json(parts)}) as part (
+        payout_id bigint, slice_id bigint, cents bigint, order_ids bigint[]
+      )
+      join posted using (slice_id)
     )
     update slices
     set owed_cents = owed_cents - recovered.cents

@@ -20,6 +20,15 @@ export type Payout = {
   paidAt: Date | null
   /** gross − commission − refunds + shipping of all lines is the amount. */
   lines: PayoutLine[]
+  deductions: PayoutDeduction[]
+}
+
+/** What a run deducted from a payout for the refunds of another slice. */
+export type PayoutDeduction = {
+  sliceKey: string
+  /** The rows whose refunds caused it. */
+  orderIds: number[]
+  cents: number
 }
 
 /** The part of a payout from one order row; without one, shipping or the deduction of an earlier refund. */

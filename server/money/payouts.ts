@@ -7,7 +7,13 @@ import { type ApiError, conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
 import { postedAt } from './ledger.ts'
-import { PAYOUT_STATES, type Payout, type PayoutLine, type PayoutState } from './payout.ts'
+import {
+  PAYOUT_STATES,
+  type Payout,
+  type PayoutDeduction,
+  type PayoutLine,
+  type PayoutState,
+} from './payout.ts'
 import { getSetup, repeatIfAccountChanged } from './payout-setup.ts'
 
 /** The reason of a payout that was refunded between a failed transfer and the next one. */
@@ -241,8 +247,14 @@ export const payoutNotFound = () => notFound('There is no such payout.')
 
 async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
   const { db } = ctx
-  const [payouts, lines] = await Promise.all([
-    db<(Omit<Payout, 'lines'> & { deductedCents: number; owedCents: number; isOnly: boolean })[]>`
+  const [payouts, lines, deductions] = await Promise.all([
+    db<
+      (Omit<Payout, 'lines' | 'deductions'> & {
+        deductedCents: number
+        owedCents: number
+        isOnly: boolean
+      })[]
+    >`
       select
         p.id,
         p.account_id as "accountId",
@@ -296,8 +308,21 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       group by p.id, e.order_id, e.kind = 'recovery'
       order by e.order_id, e.kind = 'recovery'
     `,
+    db<(PayoutDeduction & { id: number })[]>`
+      select
+        d.payout_id as id,
+        s.slice_key as "sliceKey",
+        d.order_ids as "orderIds",
+        d.amount_cents as cents
+      from payout_deductions d
+      join postings p on p.id = d.posting_id
+      join slices s on s.id = p.slice_id
+      where d.payout_id = any(${ids}::bigint[])
+      order by d.payout_id, d.posting_id
+    `,
   ])
   const byPayout = Map.groupBy(lines, ({ id }) => id)
+  const deductionsOf = Map.groupBy(deductions, ({ id }) => id)
   return payouts.map(({ deductedCents, owedCents, isOnly, ...payout }) => {
     const earned = (byPayout.get(payout.id) ?? [])
       .map(lineOf)
@@ -313,6 +338,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
           .filter((cents) => cents !== 0)
           .map((refundsCents) => ({ ...NO_LINE, refundsCents })),
       ],
+      deductions: deductionsOf.get(payout.id) ?? [],
     }
   })
 }

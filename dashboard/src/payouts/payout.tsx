@@ -39,6 +39,24 @@ const COLUMNS: Column<Line>[] = [
   ),
 ]
 
+const DEDUCTION_COLUMNS: Column<PayoutRecord['deductions'][number]>[] = [
+  {
+    key: 'orders',
+    header: 'Refunded order',
+    isRowHeader: true,
+    cell: ({ slice_key, order_ids }) => (
+      // A debt that an earlier version recorded may name no row.
+      <Link href={`/orders/${order_ids[0] ?? slice_key}`}>{order_ids.join(', ') || slice_key}</Link>
+    ),
+  },
+  {
+    key: 'amount',
+    header: 'Amount',
+    align: 'end',
+    cell: ({ amount }) => <Money amount={amount} />,
+  },
+]
+
 export function PayoutPage({ id }: { id: string }) {
   const query = useQuery({ queryKey: ['payouts', 'payout', id], queryFn: () => readPayout(id) })
   return (
@@ -50,7 +68,8 @@ export function PayoutPage({ id }: { id: string }) {
 }
 
 function Payout({ payout }: { payout: PayoutRecord }) {
-  const { state, reason, amount, reference, created_at, sent_at, paid_at, lines } = payout
+  const { state, reason, amount, reference, created_at, sent_at, paid_at, lines, deductions } =
+    payout
   const { tone, label } = PAYOUT_STATES[state]
   return (
     <>
@@ -75,6 +94,19 @@ function Payout({ payout }: { payout: PayoutRecord }) {
           keyOf={(line) => line.order_id ?? -lines.indexOf(line) - 1}
         />
       </Section>
+      {deductions.length > 0 && (
+        <Section
+          title="Deductions"
+          help="Refunds of these orders exceeded what was left to pay out for them."
+        >
+          <Table
+            label="Orders that the deductions are for"
+            columns={DEDUCTION_COLUMNS}
+            rows={deductions}
+            keyOf={(deduction) => deductions.indexOf(deduction)}
+          />
+        </Section>
+      )}
     </>
   )
 }

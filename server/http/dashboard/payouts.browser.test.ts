@@ -278,6 +278,12 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     await row('Deducted from another payout').getByText('-€0.50').waitFor()
     await page.goto(`${app.address}/dashboard/payouts/${second!.id}`)
     await row('Deduction for another payout').getByText('€10.00').waitFor()
+    const deduction = page
+      .getByRole('table', { name: 'Orders that the deductions are for' })
+      .getByRole('row', { name: String(refunded) })
+    await deduction.getByText('€10.00').waitFor()
+    await deduction.getByRole('link').click()
+    await page.waitForURL(`**/orders/${refunded}`)
   })
 
   it('the printed statement is a table that fits the paper, with the margins of every browser', async () => {

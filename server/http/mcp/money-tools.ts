@@ -35,7 +35,7 @@ const statementTool = tool({
   name: 'get_statement',
   title: 'Read a monthly statement',
   description:
-    'Reads a month’s sales, commission, refunds and payouts by parcel, between the opening and the closing balance.',
+    'Reads a month’s sales, commission, refunds and payouts by parcel, with opening and closing balance.',
   scope: 'orders:read',
   input: { month: Text({ description: 'Such as 2026-03' }) },
   output: Type.Object({ data: StatementSchema, note }),

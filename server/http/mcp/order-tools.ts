@@ -114,7 +114,7 @@ const salesTool = tool({
   name: 'get_sales',
   title: 'Read sales',
   description:
-    'Reads the sales of each day and in total, in euros, by the shop’s time zone. `orders` counts rows that are not cancelled, `merchandise` is their price before refunds, and `seller_net` is after the commission.',
+    'Reads sales by day and in total, in euros, in the shop’s time zone. `orders` counts rows that are not cancelled, `merchandise` is their price before refunds, and `seller_net` is after the commission.',
   scope: 'orders:read',
   input: {
     from: Type.Optional(Text({ description: 'First date; default 29 days before `to`' })),
@@ -165,7 +165,7 @@ const shipTool = tool({
   name: 'ship_order',
   title: 'Mark a parcel as shipped',
   description:
-    'Marks all pending rows of a parcel as shipped. The buyer gets an e-mail, so call it only when the parcel has been handed over. This cannot be undone.',
+    'Marks all pending rows of a parcel as shipped. The buyer gets an e-mail, so call it only when the parcel is handed over. This cannot be undone.',
   scope: 'orders:write',
   input: {
     ...orderInput,
@@ -189,7 +189,7 @@ const disputesTool = tool({
   name: 'list_disputes',
   title: 'List disputes',
   description:
-    'Lists problems that buyers reported, newest first, with their words. State open waits for the seller’s answer until `answer_by`.',
+    'Lists problems that buyers reported, in their words, newest first. State open waits for the seller’s answer until `answer_by`.',
   scope: 'orders:read',
   input: {
     state: Type.Optional(OneOf(DISPUTE_STATES, { description: 'Default all' })),

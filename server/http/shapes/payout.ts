@@ -22,6 +22,20 @@ const PayoutLineSchema = component(
   ),
 )
 
+const PayoutDeductionSchema = component(
+  'PayoutDeduction',
+  Type.Object(
+    {
+      slice_key: Type.String(),
+      order_ids: Type.Array(Type.Integer(), {
+        description: 'The order rows whose refunds or cancellations caused the debt',
+      }),
+      amount: amount('The part of the debt that this payout has paid'),
+    },
+    { description: 'What a run has deducted from a payout for the refunds of another slice.' },
+  ),
+)
+
 export const payoutFields = {
   id: Type.Integer(),
   account_id: Type.Integer(),
@@ -37,6 +51,10 @@ export const payoutFields = {
   sent_at: Nullable(Timestamp()),
   paid_at: Nullable(Timestamp()),
   lines: Type.Array(PayoutLineSchema),
+  deductions: Type.Array(PayoutDeductionSchema, {
+    description:
+      'The parts of the line for the deduction of refunds, oldest order of each run first. An earlier version kept none: what it deducted is only in the line',
+  }),
 }
 
 export const PayoutSchema = component(
@@ -62,6 +80,11 @@ export const payoutJson = (payout: Payout): Static<typeof PayoutSchema> => ({
     refunds: eurosFromCents(line.refundsCents),
     shipping: eurosFromCents(line.shippingCents),
   })),
+  deductions: payout.deductions.map(({ sliceKey, orderIds, cents }) => ({
+    slice_key: sliceKey,
+    order_ids: orderIds,
+    amount: eurosFromCents(cents),
+  })),
 })
 
 export const examplePayout: Static<typeof PayoutSchema> = {
@@ -79,4 +102,5 @@ export const examplePayout: Static<typeof PayoutSchema> = {
     { order_id: 4711, gross: 9, commission: 0.45, refunds: 0, shipping: 0 },
     { order_id: null, gross: 0, commission: 0, refunds: 0, shipping: 6.95 },
   ],
+  deductions: [],
 }

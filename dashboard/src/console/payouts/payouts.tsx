@@ -196,7 +196,7 @@ const COLUMNS: Column<Payout>[] = [
 ]
 
 /** The amount of a payout, which opens the lines that it consists of. */
-const Amount = ({ payout: { account_id, amount, lines } }: { payout: Payout }) => (
+const Amount = ({ payout: { account_id, amount, lines, deductions } }: { payout: Payout }) => (
   <details className="change">
     <summary>
       <Money amount={amount} />
@@ -214,6 +214,16 @@ const Amount = ({ payout: { account_id, amount, lines } }: { payout: Payout }) =
         </div>
       ))}
     </dl>
+    {deductions.map((deduction) => (
+      <p key={deductions.indexOf(deduction)}>
+        <Money amount={deduction.amount} /> deducted for refunds of{' '}
+        <Link href={`/orders/${deduction.slice_key}`}>
+          {deduction.order_ids.length === 0
+            ? deduction.slice_key
+            : `order row ${deduction.order_ids.join(', ')}`}
+        </Link>
+      </p>
+    ))}
     {lines.some(({ order_id, refunds }) => order_id === null && refunds !== 0) && (
       <Link href={`/payouts/ledger?account_id=${account_id}&kind=recovery`}>
         Orders that the seller owed for
