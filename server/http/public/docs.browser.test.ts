@@ -24,6 +24,24 @@ describe.skipIf(!chromiumPath)('the API reference', () => {
     expect(await page.evaluate('blocked')).toEqual([])
   })
 
+  it('the API reference says that it is loading, until its script has arrived', async () => {
+    const page = await app.open('/signin')
+    const arrived = Promise.withResolvers<void>()
+    await page.route(/scalar\.js/, async (route) => {
+      await arrived.promise
+      await route.continue()
+    })
+    await page.goto(`${app.address}/docs`, { waitUntil: 'commit' })
+    await page.getByText('The API reference is loading.').waitFor()
+    await page.getByRole('link', { name: 'guides' }).waitFor()
+    arrived.resolve()
+    await page
+      .getByRole('heading', { name: /Cardstall/ })
+      .first()
+      .waitFor()
+    expect(await page.getByText('The API reference is loading.').count()).toBe(0)
+  })
+
   it('the script of the API reference is compressed for clients that accept it', async () => {
     const load = async (encoding: string) => {
       const headers = { 'accept-encoding': encoding }

@@ -48,17 +48,20 @@ export function docsRoutes(app: App, ctx: Service, built: string): void {
 /** Part of the scripts' addresses: after an update, a cache must not combine one of them with an earlier other one. */
 const VERSION = `?v=${manifest.version}`
 
+/** Scalar replaces the text. On a slow connection, its script of more than a megabyte takes ten seconds. */
 const html = (root: string, withOperator: boolean) => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
     <title>Cardstall API reference</title>
     <link rel="icon" href="data:,">
   </head>
   <body>
-    <div id="reference"${withOperator ? ' data-operator' : ''}></div>
-    <noscript>The API reference needs JavaScript. Without it, read the <a href="${root}/docs/guides/">guides</a> and the <a href="${root}/openapi.json">OpenAPI file</a>.</noscript>
+    <div id="reference"${withOperator ? ' data-operator' : ''}>
+      <p>The API reference is loading. It needs JavaScript; without it, read the <a href="${root}/docs/guides/">guides</a> and the <a href="${root}/openapi.json">OpenAPI file</a>.</p>
+    </div>
     <script src="${root}/docs/scalar.js${VERSION}"></script>
     <script src="${root}/docs/reference.js${VERSION}"></script>
   </body>

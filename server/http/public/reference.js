@@ -19,10 +19,10 @@ if ('operator' in element.dataset) {
   sources.push(api('Operator API', 'operator', 'operator/openapi.json', 'operator/v1'))
 }
 
-if (!Scalar) {
-  element.textContent =
-    'This page has not been built. Run “npm ci && npm run build” in the service’s folder.'
-}
+// Scalar would take a text in the element for its own page, rendered by a server.
+element.textContent = Scalar
+  ? ''
+  : 'This page has not been built. Run “npm ci && npm run build” in the service’s folder.'
 
 Scalar?.createApiReference(element, {
   sources,
