@@ -3,7 +3,7 @@ import { dashboardBuild } from './dashboard/build.ts'
 import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { guardSellerRoutes } from './http/authenticate.ts'
 import { authenticateOperator, recheckOperator } from './http/authenticate-operator.ts'
-import { compressForOwnPages } from './http/compress.ts'
+import { compressForOwnPages, compressPublic } from './http/compress.ts'
 import { builtPages } from './http/dashboard/app.ts'
 import { showErrorsAsPages } from './http/dashboard/error-pages.ts'
 import { guardDashboard, recheckDashboard } from './http/dashboard/guard.ts'
@@ -118,11 +118,16 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
 
   const build = dashboardBuild()
   const built = builtPages(build)
+  app.register(async (pages) => {
+    pages.addHook('onSend', compressPublic)
+    serve(pages, ctx, {
+      '/': landingRoutes,
+      '/docs': (app) => docsRoutes(app, ctx, build.directory),
+      '/docs/guides': guideRoutes,
+    })
+  })
   serve(app, ctx, {
-    '/': landingRoutes,
     '/health': healthRoutes,
-    '/docs': (app) => docsRoutes(app, ctx, build.directory),
-    '/docs/guides': guideRoutes,
     '/photos': photoRoutes,
     '/labels': labelFileRoutes,
     '/dashboard': built.dashboard,
@@ -131,12 +136,16 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     const prepared = offerlessPages(ctx)
     lane.add(prepared)
     // They need no database, so they don't wait for the pages.
-    serve(app, ctx, {
-      '/market.css': marketStyles,
-      '/sitemap.xml': sitemapIndex,
-      '/robots.txt': robots,
+    app.register(async (files) => {
+      files.addHook('onSend', compressPublic)
+      serve(files, ctx, {
+        '/market.css': marketStyles,
+        '/sitemap.xml': sitemapIndex,
+        '/robots.txt': robots,
+      })
     })
     app.register(async (pages) => {
+      pages.addHook('onSend', compressPublic)
       marketScope(pages, ctx)
       serve(pages, ctx, {
         '/search': searchPages,
@@ -151,7 +160,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
 
   app.register(async (api) => {
     describeRoutes(api, sellerApi(publicUrl))
-    api.get('/openapi.json', { schema: { hide: true } }, api.describe)
+    api.get('/openapi.json', PUBLIC_DOCUMENT, api.describe)
     api.register(
       async (seller) => {
         seller.addHook('onRequest', forbidCaching)
@@ -183,7 +192,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
 
   app.register(async (api) => {
     describeRoutes(api, toolsApi(publicUrl))
-    api.get('/tools/openapi.json', { schema: { hide: true } }, api.describe)
+    api.get('/tools/openapi.json', PUBLIC_DOCUMENT, api.describe)
     api.register(
       async (tools) => {
         tools.addHook('onRequest', forbidCaching)
@@ -264,7 +273,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   serve(app, ctx, { '/metrics': metricsRoutes, '/console': built.console })
   app.register(async (api) => {
     describeRoutes(api, operatorApi(publicUrl))
-    api.get('/operator/openapi.json', { schema: { hide: true } }, api.describe)
+    api.get('/operator/openapi.json', PUBLIC_DOCUMENT, api.describe)
     api.register(
       async (operator) => {
         operator.addHook('onRequest', forbidCaching)
@@ -325,6 +334,9 @@ const memberActor = ({ member: { id, email, accountId } }: FastifyRequest): Acto
   role: 'seller',
   accountId,
 })
+
+/** Options of the routes of published descriptions. */
+const PUBLIC_DOCUMENT = { schema: { hide: true }, onSend: compressPublic }
 
 /** The API of the dashboard, which has no published description. */
 export const dashboardApis: Record<string, AddRoutes> = {

@@ -40,3 +40,41 @@ it('a list is compressed for a script of our own pages, and for nothing that ano
   expect(short.headers).not.toHaveProperty('content-encoding')
   expect(short.json().data.account.id).toBe(seller.accountId)
 })
+
+it('public pages and documents are compressed for every client that accepts it, and keep their other headers', async () => {
+  const { app } = await startTestApp({ template: 'fixture' })
+  const read = (url: string, headers: Record<string, string>) => app.inject({ url, headers })
+  for (const [url, vary] of [
+    ['/', 'accept, accept-encoding'],
+    ['/sets', 'accept-encoding'],
+    ['/market.css', 'accept-encoding'],
+    ['/docs/guides/money', 'accept-encoding'],
+    ['/docs/pages.css', 'accept-encoding'],
+    ['/openapi.json', 'accept-encoding'],
+    ['/tools/openapi.json', 'accept-encoding'],
+    ['/operator/openapi.json', 'accept-encoding'],
+  ] as const) {
+    const plain = await read(url, { accept: 'text/html', 'accept-encoding': 'identity' })
+    expect(plain.headers, url).not.toHaveProperty('content-encoding')
+    // The second response of a document comes from its kept bytes.
+    for (const encoding of ['gzip', 'gzip, br']) {
+      const compressed = await read(url, { accept: 'text/html', 'accept-encoding': encoding })
+      expect(compressed.headers, url).toMatchObject({ 'content-encoding': 'gzip', vary })
+      expect(compressed.rawPayload.length).toBeLessThan(plain.rawPayload.length * 0.6)
+      expect(gunzipSync(compressed.rawPayload).equals(plain.rawPayload), url).toBe(true)
+    }
+  }
+})
+
+it('a compressed page has a weak tag, with which a browser asks whether its copy is current', async () => {
+  const { app } = await startTestApp({ template: 'fixture' })
+  const read = (headers: Record<string, string>) =>
+    app.inject({ url: '/sets', headers: { 'accept-encoding': 'gzip', ...headers } })
+  const { etag } = (await read({})).headers
+  expect(etag).toMatch(/^W\/"/)
+  const again = await read({ 'if-none-match': String(etag) })
+  expect(again.statusCode).toBe(304)
+  expect(again.rawPayload).toHaveLength(0)
+  const plain = await read({ 'accept-encoding': 'identity' })
+  expect(`W/${plain.headers.etag}`).toBe(etag)
+})

@@ -11,8 +11,8 @@ const FAST = { level: constants.Z_BEST_SPEED }
 
 /**
  * An onSend hook that compresses what scripts of our own pages read. A list of 30 listings has 22 KB: more than a server
- * sends before it waits for the browser's first acknowledgement. Nothing else is compressed, because the size of a response
- * that another site has caused would tell that site's author about its content (BREACH).
+ * sends before it waits for the browser's first acknowledgement. No other response for one account is compressed, because the
+ * size of a response that another site has caused would tell that site's author about its content (BREACH).
  */
 export async function compressForOwnPages(
   request: FastifyRequest,
@@ -24,5 +24,39 @@ export async function compressForOwnPages(
   if (!acceptsGzip(request, reply)) return payload
   const compressed = await compress(payload, FAST)
   reply.header('content-encoding', 'gzip')
+  return compressed
+}
+
+const TEXT = /^(text\/|application\/json)/
+
+/** Compressed bytes of documents that are kept, such as the OpenAPI files. */
+const compressedDocuments = new WeakMap<Buffer, Promise<Buffer>>()
+
+/**
+ * An onSend hook that compresses public pages and documents. They are the same for everybody, so that their size tells
+ * nothing. The tag becomes a weak one, because the bytes differ from those of the uncompressed page.
+ */
+export async function compressPublic(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: unknown,
+): Promise<unknown> {
+  if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
+  if (!TEXT.test(String(reply.getHeader('content-type')))) return payload
+  if (reply.hasHeader('content-encoding')) return payload
+  const vary = reply.getHeader('vary')
+  const isAccepted = acceptsGzip(request, reply)
+  if (vary !== undefined) reply.header('vary', `${vary}, accept-encoding`)
+  if (!isAccepted || payload.length < MIN_LENGTH) return payload
+  const tag = reply.getHeader('etag')
+  if (tag !== undefined) reply.header('etag', `W/${tag}`)
+  reply.header('content-encoding', 'gzip')
+  return compressDocument(payload)
+}
+
+function compressDocument(payload: string | Buffer): Promise<Buffer> {
+  if (typeof payload === 'string') return compress(payload, FAST)
+  const compressed = compressedDocuments.get(payload) ?? compress(payload, FAST)
+  compressedDocuments.set(payload, compressed)
   return compressed
 }

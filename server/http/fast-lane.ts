@@ -142,6 +142,8 @@ function send(
     if (isNotModified && request.method === 'GET') return
     for (const [name, value] of page?.headers ?? []) head.header(name, value)
     head.header('content-type', page?.type ?? JSON_TYPE)
+    // The ordinary path compresses pages.
+    if (page) head.header('vary', 'accept-encoding')
     head.header('content-length', body.length)
   }
   const hasBody = status === 200 && request.method === 'GET'

@@ -31,7 +31,7 @@ describe('GET /', () => {
     expect(headers).toMatchObject({
       'content-type': `${type}; charset=utf-8`,
       'cache-control': 'no-cache',
-      vary: 'accept',
+      vary: 'accept, accept-encoding',
     })
   })
 
