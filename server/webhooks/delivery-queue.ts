@@ -206,53 +206,60 @@ export async function recordOutcomes(
  * @returns how many outcomes were recorded
  */
 async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise<number> {
-  const ids = outcomes.map(({ delivery }) => delivery.id)
+  const sorted = byClaim(outcomes, ({ delivery }) => delivery)
+  const deliveries = sorted.map(({ delivery }) => delivery)
   const { count } = await db`
-    with outcome as (
-      select
-        *,
-        -- The endpoint was disabled or deleted during the attempt: no retry.
-        status in ('pending', 'unchanged') and not exists (
-          select
-          from webhook_endpoints w
-          where w.id = given.endpoint_id and w.disabled_at is null and w.deleted_at is null
-        ) as is_over
-      from unnest(
-        ${ids}::bigint[],
-        ${outcomes.map(({ delivery }) => delivery.claimId)}::bigint[],
-        ${outcomes.map(({ delivery }) => delivery.endpointId)}::bigint[],
-        ${outcomes.map(({ status }) => status)}::text[],
-        ${outcomes.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[],
-        ${outcomes.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[],
-        ${outcomes.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[],
-        ${outcomes.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[]
-      ) as given (
-        id, claim_id, endpoint_id, status, attempt, tried_at, next_attempt_at, resend_at
-      )
-    ),
-    gone as (
+    with gone as (
       delete from delivery_queue q
-      using outcome
-      where q.delivery_id = any(${ids}::bigint[]) and ${claimStillHeld(db, db`outcome`)}
+      where ${claimStillHeld(db, deliveries)}
       returning
         q.delivery_id,
         q.event_id,
         q.endpoint_id,
+        q.tries,
+        q.first_attempt_at,
+        q.next_attempt_at as planned_at,
+        q.resend_at,
+        ${placeIn(db, deliveries)} as place
+    ),
+    given as (
+      select
+        gone.*,
+        (${sorted.map(({ status }) => status)}::text[])[place] as given_status,
+        (${sorted.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[])[place]::jsonb as attempt,
+        (${sorted.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[])[place] as tried_at,
+        (${sorted.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[])[place] as given_next_at,
+        (${sorted.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[])[place] as resent_for
+      from gone
+    ),
+    outcome as (
+      select
+        delivery_id,
+        event_id,
+        endpoint_id,
         -- A resend leaves the status of a delivery without a further attempt as it is.
+        case when is_over and planned_at is not null then 'skipped' else given_status end as status,
+        attempt,
+        tries + (tried_at is not null)::int as tries,
+        coalesce(first_attempt_at, tried_at) as first_attempt_at,
         case
-          when outcome.is_over and q.next_attempt_at is not null then 'skipped'
-          else outcome.status
-        end as status,
-        outcome.attempt::jsonb as attempt,
-        q.tries + (outcome.tried_at is not null)::int as tries,
-        coalesce(q.first_attempt_at, outcome.tried_at) as first_attempt_at,
-        case
-          when outcome.is_over then null
-          when outcome.status = 'unchanged' then q.next_attempt_at
-          else outcome.next_attempt_at
+          when is_over then null
+          when given_status = 'unchanged' then planned_at
+          else given_next_at
         end as next_attempt_at,
         -- A resend requested during the attempt is still due.
-        nullif(q.resend_at, outcome.resend_at) as resend_at
+        nullif(resend_at, resent_for) as resend_at
+      from (
+        select
+          *,
+          -- The endpoint was disabled or deleted during the attempt: no retry.
+          given_status in ('pending', 'unchanged') and not exists (
+            select
+            from webhook_endpoints w
+            where w.id = endpoint_id and w.disabled_at is null and w.deleted_at is null
+          ) as is_over
+        from given
+      ) checked
     ),
     again as (
       insert into delivery_queue (
@@ -260,7 +267,7 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
       )
       select
         delivery_id, event_id, endpoint_id, tries, first_attempt_at, next_attempt_at, resend_at
-      from gone
+      from outcome
       where next_attempt_at is not null or resend_at is not null
     ),
     reset as (
@@ -272,22 +279,22 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
         where
           consecutive_failures > 0
           and disabled_at is null
-          and id in (select endpoint_id from gone where status = 'delivered')
+          and id in (select endpoint_id from outcome where status = 'delivered')
         order by id
         for no key update
       )
     )
     update deliveries d
     set
-      status = case gone.status when 'unchanged' then d.status else gone.status end,
-      is_skipped = case gone.status when 'unchanged' then d.is_skipped else gone.status = 'skipped' end,
+      status = case outcome.status when 'unchanged' then d.status else outcome.status end,
+      is_skipped = case outcome.status when 'unchanged' then d.is_skipped else outcome.status = 'skipped' end,
       attempts = case
-        when gone.attempt is null then d.attempts
-        when jsonb_array_length(d.attempts) >= ${MAX_ATTEMPTS_KEPT} then d.attempts - 0 || gone.attempt
-        else d.attempts || gone.attempt
+        when outcome.attempt is null then d.attempts
+        when jsonb_array_length(d.attempts) >= ${MAX_ATTEMPTS_KEPT} then d.attempts - 0 || outcome.attempt
+        else d.attempts || outcome.attempt
       end
-    from gone
-    where d.id = gone.delivery_id
+    from outcome
+    where d.id = outcome.delivery_id
   `
   return count
 }
@@ -345,25 +352,30 @@ export async function releaseDeliveries(
   { db }: Pick<Context, 'db'>,
   deliveries: ClaimedDelivery[],
 ): Promise<void> {
-  const ids = deliveries.map(({ id }) => id)
-  await db`
-    update delivery_queue q
-    set leased_until = null
-    from unnest(
-      ${ids}::bigint[],
-      ${deliveries.map(({ claimId }) => claimId)}::bigint[]
-    ) as ours (id, claim_id)
-    where q.delivery_id = any(${ids}::bigint[]) and ${claimStillHeld(db, db`ours`)}
-  `
+  const sorted = byClaim(deliveries, (delivery) => delivery)
+  await db`update delivery_queue q set leased_until = null where ${claimStillHeld(db, sorted)}`
 }
 
+/** In the order that `placeIn` needs. The latest claim of a delivery comes last, and is the one that is found. */
+const byClaim = <T>(items: T[], claimOf: (item: T) => ClaimedDelivery): T[] =>
+  items.toSorted((a, b) => {
+    const [one, other] = [claimOf(a), claimOf(b)]
+    return one.id - other.id || one.claimId - other.claimId
+  })
+
 /**
- * Joins rows of the queue to this process's claims. Combine it with `q.delivery_id = any(…)`, which bounds every plan to
- * these rows, also a plan that was made while the queue was empty. `+ 0` keeps the join from being a second condition of
- * that index scan, which would process the whole list for each row.
+ * Selects rows of the queue by this process's claims, in the order of `byClaim`. Not a join: PostgreSQL expects no leased row if
+ * there was none when it analyzed the table, and would compare every claim with every row.
  */
-const claimStillHeld = (db: Db, ours: Fragment) => db`
-  q.delivery_id + 0 = ${ours}.id and q.claim_id = ${ours}.claim_id and q.leased_until is not null
+const claimStillHeld = (db: Db, claims: ClaimedDelivery[]) => db`
+  q.delivery_id = any(${claims.map(({ id }) => id)}::bigint[])
+  and q.claim_id = (${claims.map(({ claimId }) => claimId)}::bigint[])[${placeIn(db, claims)}]
+  and q.leased_until is not null
+`
+
+/** The place of a row of the queue in a sorted list that contains it, by a binary search. */
+const placeIn = (db: Db, claims: ClaimedDelivery[]) => db`
+  width_bucket(q.delivery_id, ${claims.map(({ id }) => id)}::bigint[])
 `
 
 /** Deliveries that a transaction which disables, deletes or enables an endpoint skips: it must end within its time limit. */

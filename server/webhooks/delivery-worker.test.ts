@@ -1,6 +1,17 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
+import {
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  inject,
+  it,
+  onTestFinished,
+  vi,
+} from 'vitest'
 import { connect } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Db } from '../database/sql.ts'
 import { recordEvent } from '../events/record.ts'
 import { sampleData } from '../sandbox/sample-events.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
@@ -19,6 +30,7 @@ import { until } from '../test/until.ts'
 import type { ClaimedDelivery } from './delivery.ts'
 import {
   claimForAllEndpoints,
+  claimForEndpoints,
   failDelivery,
   recordOutcomes,
   releaseDeliveries,
@@ -378,6 +390,27 @@ describe('several processes', () => {
   })
 })
 
+type PlanStep = { 'Node Type': string; 'Join Filter'?: string; Plans?: PlanStep[] }
+
+/** Runs statements as usual, and adds their plans for any parameters to `plans`. */
+function planned(original: Db) {
+  const plans: PlanStep[] = []
+  const db = new Proxy(original, {
+    apply(target, self, parameters) {
+      const query = Reflect.apply(target, self, parameters)
+      if (!/^\s*(with|update)/.test(parameters[0][0])) return query
+      return query.then(async (rows: { statement: { string: string } }) => {
+        const [row] = await original.unsafe(
+          `explain (generic_plan, format json) ${rows.statement.string}`,
+        )
+        plans.push(row!['QUERY PLAN'][0].Plan)
+        return rows
+      })
+    },
+  })
+  return { db, plans }
+}
+
 describe('claims', () => {
   /** Claims the only delivery, like a process that then dies. */
   async function claim(): Promise<ClaimedDelivery> {
@@ -439,6 +472,25 @@ describe('claims', () => {
       return { others: after!.others - before!.others, inPlace: after!.inPlace - before!.inPlace }
     })
     expect(updates).toEqual({ others: 0, inPlace: 1 })
+  })
+
+  it('the outcomes of a batch are found without comparing each with every delivery of the queue', async () => {
+    await write(2)
+    // PostgreSQL now expects that no row is leased.
+    await app.ctx.db`analyze delivery_queue`
+    const capacity = { endpointIds: [endpoint.id], limits: [2], cursors: [undefined] }
+    const claimed = await claimForEndpoints(second.ctx, { max: 2, capacity })
+    const { attempt } = late(claimed[0]!)
+    const queue = connect(app.databaseUrl, { max: 1, forQueue: true })
+    onTestFinished(() => queue.end())
+    const { db, plans } = planned(queue)
+    await releaseDeliveries({ db }, claimed.slice(1))
+    await recordOutcomes({ db }, [
+      { delivery: claimed[0]!, attempt, status: 'delivered', nextAttemptAt: null },
+    ])
+    const stepsOf = (step: PlanStep): PlanStep[] => [step, ...(step.Plans ?? []).flatMap(stepsOf)]
+    const compared = plans.flatMap(stepsOf).filter((step) => step['Join Filter'])
+    expect([plans.length, compared]).toEqual([2, []])
   })
 
   it('a process whose lease has expired cannot overwrite a recorded outcome', async () => {
