@@ -36,7 +36,7 @@ const connectionOptions = {
  *
  * @param options.forQueue for claiming jobs and recording their outcomes. Commits are asynchronous, so a crash of the
  *   database loses the last fraction of a second; sequential scans are disabled, because a plan made while the table
- *   was empty would use one
+ *   was empty would use one. Each statement is planned once: planning it for its values takes longer than running it
  * @param options.circuit a circuit breaker shared with other pools
  */
 export function connect(
@@ -48,7 +48,9 @@ export function connect(
     limits?: PoolLimits
   } = {},
 ): Sql {
-  const settings = options.forQueue ? { synchronous_commit: 'off', enable_seqscan: 'off' } : {}
+  const settings = options.forQueue
+    ? { synchronous_commit: 'off', enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' }
+    : {}
   const open = (onclose: () => void) => connectSingle(url, onclose, settings)
   return poolOf(open, options.max ?? 10, options.circuit ?? circuitFor(url), options.limits)
 }
