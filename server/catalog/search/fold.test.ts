@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { codePoint } from '../../test/code-point.ts'
 import { fold } from './fold.ts'
 
 describe('fold', () => {
@@ -62,7 +63,7 @@ describe('fold', () => {
 
   it('fold is idempotent', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.property(fc.string({ unit: codePoint }), (text) => {
         expect(fold(fold(text))).toBe(fold(text))
       }),
       { numRuns: 500 },

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { codePoint } from '../../test/code-point.ts'
 import { fold } from './fold.ts'
 import { Tier } from './name-grades.ts'
 import { buildNameIndex } from './name-index.ts'
@@ -388,7 +389,7 @@ describe('odd queries', () => {
 describe('properties of every query', () => {
   const pieces = fc.constantFrom(...NAMES.flatMap((name) => [...name]), ' ', '-', '&', '♀')
   const anyQuery = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 100 }),
+    fc.string({ unit: codePoint, maxLength: 100 }),
     fc.string({ unit: pieces, maxLength: 100 }),
     fc.array(fc.constantFrom(...NAMES.flatMap((name) => name.split(' ')))).map((a) => a.join(' ')),
   )
@@ -423,7 +424,7 @@ describe('properties of every query', () => {
 
   it('every name finds itself, or one that folds alike, first in every index', async () => {
     const anyName = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.string({ unit: codePoint, maxLength: 20 }),
       fc.string({ unit: pieces, maxLength: 20 }),
     )
     await fc.assert(
