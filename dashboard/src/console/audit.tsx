@@ -36,7 +36,6 @@ export default function AuditPage() {
         noun="entries"
         label="Audit log"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
     </>

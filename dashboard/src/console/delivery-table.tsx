@@ -15,7 +15,6 @@ export function DeliveryTable({ deliveries }: { deliveries: Delivery[] }) {
       isWide
       columns={isAllowed ? [...COLUMNS, RESEND] : COLUMNS}
       rows={deliveries}
-      keyOf={({ id }) => id}
     />
   )
 }

@@ -30,7 +30,6 @@ export function Disputes() {
         noun="disputes"
         label="Disputes"
         columns={[...DISPUTE_COLUMNS, SELLER]}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
     </>

@@ -45,7 +45,6 @@ export default function ListingsPage() {
         noun="listings"
         label="Listings"
         columns={isAllowed ? [...COLUMNS, takeDown(setTakenDown)] : COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
       {takenDown && (

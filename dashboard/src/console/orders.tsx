@@ -112,7 +112,6 @@ function OrderList() {
         noun="order rows"
         label="Orders"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
     </>

@@ -22,7 +22,11 @@ export function PayoutSetups() {
   const { filters, propsOf, isFiltered, clearFilters } = useFilters({ state: '', page: '' })
   const [decision, setDecision] = useState<Decision>()
   const isAllowed = useMay()('verifyPayoutSetup')
-  const query = useList<PayoutSetup>('payout-setups', filters)
+  const { data: list, error, refetch } = useList<PayoutSetup>('payout-setups', filters)
+  const data = list && {
+    ...list,
+    data: list.data.map((setup) => ({ ...setup, id: setup.account_id })),
+  }
   const close = () => setDecision(undefined)
   return (
     <>
@@ -30,11 +34,10 @@ export function PayoutSetups() {
         <Select label="State" options={filterOptions(STATES)} {...propsOf('state')} />
       </Filters>
       <RecordList
-        query={query}
+        query={{ data, error, refetch }}
         noun="payout setups"
         label="Payout setups"
         columns={isAllowed ? [...COLUMNS, decisions(setDecision)] : COLUMNS}
-        keyOf={({ account_id }) => account_id}
         isFiltered={isFiltered}
       />
       {decision && <DecisionDialog {...decision} onClose={close} />}

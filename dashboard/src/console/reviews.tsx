@@ -41,7 +41,6 @@ export default function ReviewsPage() {
         noun="reviews"
         label="Reviews"
         columns={isAllowed ? [...COLUMNS, removal(setRemoved)] : COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
       {removed && (

@@ -81,7 +81,6 @@ function SellerList() {
         noun="sellers"
         label="Sellers"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
     </>

@@ -45,18 +45,11 @@ function SliceSections({ slice }: { slice: Slice }) {
           label="Rows"
           columns={rowColumns((action, order) => setOpen({ action, order }))}
           rows={slice.rows}
-          keyOf={({ id }) => id}
         />
       </Section>
       {disputes.length > 0 && (
         <Section title="Disputes">
-          <Table
-            label="Disputes"
-            isWide
-            columns={DISPUTE_COLUMNS}
-            rows={disputes}
-            keyOf={({ id }) => id}
-          />
+          <Table label="Disputes" isWide columns={DISPUTE_COLUMNS} rows={disputes} />
         </Section>
       )}
       <Section title="Sale">
@@ -105,7 +98,7 @@ function SliceSections({ slice }: { slice: Slice }) {
         {ledger.length === 0 ? (
           <p className="help">No entries.</p>
         ) : (
-          <Table label="Ledger" columns={LEDGER} rows={ledger} keyOf={({ id }) => id} isWide />
+          <Table label="Ledger" columns={LEDGER} rows={ledger} isWide />
         )}
       </Section>
       {mails && (
@@ -117,7 +110,6 @@ function SliceSections({ slice }: { slice: Slice }) {
               label="E-mails"
               columns={may('resendMail') ? [...MAILS, RESEND_MAIL] : MAILS}
               rows={mails}
-              keyOf={({ id }) => id}
             />
           )}
         </Section>

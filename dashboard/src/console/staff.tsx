@@ -50,7 +50,6 @@ export default function StaffPage() {
               isWide
               columns={may('revokeStaff') ? [...COLUMNS, revocation(setRevoked)] : COLUMNS}
               rows={staff}
-              keyOf={({ id }) => id}
             />
           )
         }

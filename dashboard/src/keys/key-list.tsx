@@ -44,7 +44,6 @@ export function KeyList() {
               rows={[...all].sort(
                 (a, b) => Number(!!a.revoked_at) - Number(!!b.revoked_at) || b.id - a.id,
               )}
-              keyOf={({ id }) => id}
             />
           )
         }

@@ -31,7 +31,6 @@ export function ProgramList() {
             <Table
               label="Connected programs"
               rows={all}
-              keyOf={({ id }) => id}
               columns={[
                 {
                   key: 'name',

@@ -28,7 +28,6 @@ export function SessionList() {
           <Table
             label="Sessions"
             rows={all}
-            keyOf={({ id }) => id}
             columns={[
               {
                 key: 'browser',

@@ -196,7 +196,6 @@ export function ListingsList() {
               label="Listings"
               columns={columns}
               rows={data}
-              keyOf={({ id }) => id}
               nameOf={rowName}
               selection={selection}
               isWide

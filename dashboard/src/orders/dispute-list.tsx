@@ -37,7 +37,7 @@ export function DisputeList() {
                 : 'If a buyer reports a problem with an order, it appears here.'}
             </Empty>
           ) : (
-            <Table label="Disputes" columns={COLUMNS} rows={data} keyOf={({ id }) => id} isWide />
+            <Table label="Disputes" columns={COLUMNS} rows={data} isWide />
           )
         }
       </LoadedPage>

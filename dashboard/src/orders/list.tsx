@@ -132,9 +132,10 @@ export function OrderList() {
 }
 
 function Slices({ list: { data, meta } }: { list: SliceList }) {
-  const selection = useSelection(data.map(({ order_id }) => order_id))
+  const ids = data.map(({ order_id }) => order_id)
+  const selection = useSelection(ids)
   const [results, setResults] = useState<LabelResult[]>()
-  const orders = data.map(({ order_id }) => order_id).filter((id) => selection.keys.has(id))
+  const orders = ids.filter((id) => selection.keys.has(id))
   const buy = useAction(async () => {
     try {
       setResults(await buyLabels(orders))
@@ -162,8 +163,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
       <Table
         label="Orders"
         columns={COLUMNS}
-        rows={data}
-        keyOf={({ order_id }) => order_id}
+        rows={data.map((slice) => ({ ...slice, id: slice.order_id }))}
         nameOf={({ order_id, buyer }) => `order ${order_id} of ${buyer.name ?? 'an erased buyer'}`}
         selection={selection}
         isWide

@@ -69,12 +69,7 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
             'A label was bought, or may have been: only the marketplace can cancel this order.'
           }
         >
-          <Table
-            label="Items"
-            columns={columnsFor(slice, setCancelled)}
-            rows={slice.orders}
-            keyOf={({ id }) => id}
-          />
+          <Table label="Items" columns={columnsFor(slice, setCancelled)} rows={slice.orders} />
         </Section>
       </div>
       <div className="slice-side">

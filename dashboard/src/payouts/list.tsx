@@ -115,7 +115,7 @@ export function PayoutsTab() {
                 buyer confirms it, or 14 days after shipping.
               </Empty>
             ) : (
-              <Table label="Payouts" columns={COLUMNS} rows={data} keyOf={({ id }) => id} />
+              <Table label="Payouts" columns={COLUMNS} rows={data} />
             )}
           </>
         )}

@@ -90,8 +90,7 @@ function Payout({ payout }: { payout: PayoutRecord }) {
         <Table
           label="Orders of this payout"
           columns={COLUMNS}
-          rows={lines}
-          keyOf={(line) => line.order_id ?? -lines.indexOf(line) - 1}
+          rows={lines.map((line, id) => ({ ...line, id }))}
         />
       </Section>
       {deductions.length > 0 && (
@@ -102,8 +101,7 @@ function Payout({ payout }: { payout: PayoutRecord }) {
           <Table
             label="Orders that the deductions are for"
             columns={DEDUCTION_COLUMNS}
-            rows={deductions}
-            keyOf={(deduction) => deductions.indexOf(deduction)}
+            rows={deductions.map((deduction, id) => ({ ...deduction, id }))}
           />
         </Section>
       )}

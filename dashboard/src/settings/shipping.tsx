@@ -40,8 +40,7 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
       ) : (
         <Table
           label="Shipping options"
-          rows={options.map((option, index) => ({ ...option, index }))}
-          keyOf={({ index }) => index}
+          rows={options.map((option, index) => ({ ...option, id: index }))}
           columns={[
             {
               key: 'name',
@@ -87,7 +86,7 @@ export function ShippingTab({ options }: { options: ShippingOptionRecord[] }) {
             },
             {
               ...ACTIONS_COLUMN,
-              cell: ({ index, ...option }) => (
+              cell: ({ id: index, ...option }) => (
                 <Menu
                   label={`Actions for ${option.name}`}
                   entries={[

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { ApiError } from '../client.ts'
 import { Button } from './button.tsx'
@@ -68,6 +67,9 @@ const NoPermission = ({ error }: { error: Error }) => (
   <Empty title="You can’t see this">{error.message}</Empty>
 )
 
+/** The part of a query that its states are shown from. */
+export type Loadable<T> = { data: T | undefined; error: Error | null; refetch: () => unknown }
+
 /**
  * The content of a query in each of its states. Content that was loaded before stays visible while it's read again, and
  * also if that fails: after a lost connection, the banner says that it may be old.
@@ -77,7 +79,7 @@ export function Loaded<T>({
   lines,
   children,
 }: {
-  query: Pick<UseQueryResult<T>, 'data' | 'error' | 'refetch'>
+  query: Loadable<T>
   /** Lines to show while it loads. */
   lines?: number
   children: (data: T) => ReactNode

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link, Redirect } from 'wouter'
 import type { Paginated } from '../api.ts'
@@ -7,7 +6,7 @@ import { Checkbox } from './fields.tsx'
 import { useAddressWith } from './filters.tsx'
 import { formatNumber } from './format.ts'
 import { Icon } from './icons.tsx'
-import { Loaded, Loading } from './states.tsx'
+import { type Loadable, Loaded, Loading } from './states.tsx'
 
 export type Column<Row> = {
   key: string
@@ -29,7 +28,7 @@ export const ACTIONS_COLUMN = {
   align: 'end',
 } as const
 
-/** The rows that bulk actions are about, by their keys. */
+/** The rows that bulk actions are about, by their ids. */
 export type Selection = { keys: ReadonlySet<number>; onChange: (keys: Set<number>) => void }
 
 /** The selection of a table. Rows that are no longer shown leave it: they must not be part of a bulk action. */
@@ -45,11 +44,10 @@ export function useSelection(shown: readonly number[]): Selection {
  * are reached with Tab. Where its columns don't fit, as on a phone, each row is a block, with the headers as labels, below
  * the checkbox for all rows.
  */
-export function Table<Row>({
+export function Table<Row extends { id: number }>({
   label,
   columns,
   rows,
-  keyOf,
   nameOf,
   selection,
   isWide = false,
@@ -57,14 +55,13 @@ export function Table<Row>({
   label: string
   columns: Column<Row>[]
   rows: readonly Row[]
-  keyOf: (row: Row) => number
   /** Names a row's checkbox. */
   nameOf?: (row: Row) => string
   selection?: Selection
   /** The columns don't fit on a tablet. */
   isWide?: boolean
 }) {
-  const keys = rows.map(keyOf)
+  const keys = rows.map(({ id }) => id)
   const selected = selection ? keys.filter((key) => selection.keys.has(key)).length : 0
   const select = (changed: number[], isSelected: boolean) => {
     const next = new Set(selection?.keys)
@@ -97,16 +94,15 @@ export function Table<Row>({
         </thead>
         <tbody>
           {rows.map((row) => {
-            const key = keyOf(row)
-            const isSelected = selection?.keys.has(key)
+            const isSelected = selection?.keys.has(row.id)
             return (
-              <tr key={key} aria-selected={selection ? isSelected : undefined}>
+              <tr key={row.id} aria-selected={selection ? isSelected : undefined}>
                 {selection && (
                   <td className="select">
                     <Checkbox
-                      aria-label={`Select ${nameOf?.(row) ?? key}`}
+                      aria-label={`Select ${nameOf?.(row) ?? row.id}`}
                       isSelected={isSelected}
-                      onChange={(value) => select([key], value)}
+                      onChange={(value) => select([row.id], value)}
                     />
                   </td>
                 )}
@@ -146,7 +142,7 @@ export function LoadedPage<List extends Paginated<unknown>>({
   noun,
   children,
 }: {
-  query: Pick<UseQueryResult<List>, 'data' | 'error' | 'refetch'>
+  query: Loadable<List>
   /** The rows in the plural: "payouts". Without it, the children render the Pagination themselves. */
   noun?: string
   children: (list: List) => ReactNode

@@ -72,7 +72,6 @@ export function DeliveriesTab() {
               label="Deliveries"
               isWide
               rows={data}
-              keyOf={({ id }) => id}
               columns={[
                 {
                   key: 'event',

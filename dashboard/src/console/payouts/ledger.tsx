@@ -35,7 +35,6 @@ export function Ledger() {
         noun="entries"
         label="Ledger"
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
     </>

@@ -80,7 +80,6 @@ export function Payouts() {
         noun="payouts"
         label="Payouts"
         columns={allowed.length > 0 ? [...COLUMNS, actions(allowed, setAsked)] : COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={isFiltered}
       />
       {asked && <ActionDialog {...asked} onClose={() => setAsked(undefined)} />}

@@ -37,7 +37,6 @@ export function PayoutRuns() {
         noun="payout runs"
         label="Payout runs"
         columns={may('markRunPaid') ? [...COLUMNS, actions(setExecuted)] : COLUMNS}
-        keyOf={({ id }) => id}
         isFiltered={false}
       />
       {isAsked && <RunDialog onClose={() => setIsAsked(false)} />}

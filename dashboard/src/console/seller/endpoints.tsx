@@ -25,7 +25,6 @@ export function Endpoints({ accountId }: { accountId: number }) {
               label="Webhook endpoints"
               columns={isAllowed ? [...COLUMNS, enabling(path)] : COLUMNS}
               rows={endpoints}
-              keyOf={({ id }) => id}
             />
           )
         }

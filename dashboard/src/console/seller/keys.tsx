@@ -46,7 +46,6 @@ export function Keys({ accountId }: { accountId: number }) {
               isWide
               columns={may('revokeKey') ? [...COLUMNS, actions(setAsked)] : COLUMNS}
               rows={keys.toReversed()}
-              keyOf={({ id }) => id}
             />
           )
         }

@@ -38,7 +38,6 @@ export function Members({ account }: { account: Account }) {
               label="Members"
               columns={may('removeMember') ? [...COLUMNS, removal(setRemoved)] : COLUMNS}
               rows={members}
-              keyOf={({ id }) => id}
             />
           )
         }
