@@ -5,7 +5,7 @@ import { Button } from '../ui/button.tsx'
 import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
-import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -127,16 +127,12 @@ function ListingForm({
       )}
     >
       {listing.item_hidden && (
-        <div className="notice warn">
-          <Icon name="warning" />
-          <div>
-            <strong>
-              The marketplace has hidden this {listing.item?.product ? 'product' : 'card'}:
-            </strong>{' '}
-            buyers find it neither in the catalog nor in searches. Ask the marketplace for the
-            reason.
-          </div>
-        </div>
+        <Notice tone="warn">
+          <strong>
+            The marketplace has hidden this {listing.item?.product ? 'product' : 'card'}:
+          </strong>{' '}
+          buyers find it neither in the catalog nor in searches. Ask the marketplace for the reason.
+        </Notice>
       )}
       <MoneyField label="Price" name="price" defaultValue={shown.price} isRequired />
       <CountField

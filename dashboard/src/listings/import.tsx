@@ -26,6 +26,7 @@ import { Select } from '../ui/fields.tsx'
 import { FormErrors } from '../ui/form.tsx'
 import { formatDateTime, formatMoney, formatNumber, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
@@ -297,14 +298,11 @@ const isExport = ({ columns }: CsvFile): boolean =>
 
 /** Says that an exported file adds listings, where a seller may expect that it changes them. */
 const ExportNotice = () => (
-  <div className="notice warn">
-    <Icon name="warning" />
-    <div>
-      <strong>This file is an export.</strong> If it comes from this shop, the listings in it that
-      still exist are listed a second time, and their stock is on sale twice. To change them, use
-      the list on the page Listings, or <code>cardstall listings reprice</code>.
-    </div>
-  </div>
+  <Notice tone="warn">
+    <strong>This file is an export.</strong> If it comes from this shop, the listings in it that
+    still exist are listed a second time, and their stock is on sale twice. To change them, use the
+    list on the page Listings, or <code>cardstall listings reprice</code>.
+  </Notice>
 )
 
 /** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */

@@ -4,7 +4,7 @@ import { Button, ExternalLink } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form, FormErrors } from '../ui/form.tsx'
 import { plural } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { Section } from '../ui/section.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { buyLabel, isConflict, type OrderRow, type OwnSlice, ship } from './api.ts'
@@ -38,13 +38,12 @@ export function Shipping({ slice, order, onChange }: Props) {
       )}
       {actions.ship && <ShipForm slice={slice} order={order} onChange={onChange} />}
       {actions.needs_payout_setup && (
-        <div className="notice warn">
-          <Icon name="warning" />
+        <Notice tone="warn">
           <p>
             You can ship this order as soon as your bank account is verified.{' '}
             <Link href="/payouts/setup">Payout setup</Link>
           </p>
-        </div>
+        </Notice>
       )}
       {!hasPending(slice) && <p className="help">Nothing is left to ship.</p>}
     </Section>
@@ -107,36 +106,27 @@ function LabelPart({ slice, order, onChange }: Props) {
         ))}
       {label?.status === 'ready' && (
         <>
-          <div className="notice good">
-            <Icon name="check" />
-            <div>
-              <p>The label is ready.</p>
-              {label.label_url && (
-                <ExternalLink href={label.label_url}>Open the label</ExternalLink>
-              )}
-            </div>
-          </div>
+          <Notice tone="good">
+            <p>The label is ready.</p>
+            {label.label_url && <ExternalLink href={label.label_url}>Open the label</ExternalLink>}
+          </Notice>
           {label.label_url === null && button('Get a new link')}
         </>
       )}
       {label?.status === 'processing' && (
         <>
-          <div className="notice">
-            <Icon name="info" />
-            <div>
-              <p>The label is bought. The carrier prepares the PDF, which can take some minutes.</p>
-              {label.message && <p>{label.message}</p>}
-            </div>
-          </div>
+          <Notice>
+            <p>The label is bought. The carrier prepares the PDF, which can take some minutes.</p>
+            {label.message && <p>{label.message}</p>}
+          </Notice>
           {button('Check again')}
         </>
       )}
       {label?.status === 'action_required' && (
         <>
-          <div className="notice warn">
-            <Icon name="warning" />
+          <Notice tone="warn">
             <p>{label.message ?? 'The label is bought, but the carrier withholds it.'}</p>
-          </div>
+          </Notice>
           {button('Check again')}
         </>
       )}

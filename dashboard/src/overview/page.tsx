@@ -12,7 +12,7 @@ import {
   isPast,
   plural,
 } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -44,15 +44,12 @@ const Figures = ({
 }) => (
   <>
     {toAnswer.disputes > 0 && (
-      <div className="notice bad">
-        <Icon name="warning" />
-        <div>
-          <strong>{plural(toAnswer.disputes, 'dispute')} to answer.</strong>{' '}
-          {toAnswer.answer_by &&
-            `The first answer ${isPast(toAnswer.answer_by) ? 'was' : 'is'} due by ${formatDateTime(toAnswer.answer_by)}. `}
-          <Link href={`/orders/${toAnswer.order}`}>Answer it</Link>
-        </div>
-      </div>
+      <Notice tone="bad">
+        <strong>{plural(toAnswer.disputes, 'dispute')} to answer.</strong>{' '}
+        {toAnswer.answer_by &&
+          `The first answer ${isPast(toAnswer.answer_by) ? 'was' : 'is'} due by ${formatDateTime(toAnswer.answer_by)}. `}
+        <Link href={`/orders/${toAnswer.order}`}>Answer it</Link>
+      </Notice>
     )}
     <div className="tiles">
       <Tile title="Orders to ship" value={formatNumber(toShip.orders)}>

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import { Badge, type Tone } from '../ui/badge.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
-import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { Empty } from '../ui/states.tsx'
 import { type Column, LoadedPage, Table } from '../ui/table.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
@@ -95,16 +95,13 @@ export function PayoutsTab() {
         {({ data, owed }) => (
           <>
             {owed > 0 && (
-              <div className="notice">
-                <Icon name="payouts" />
-                <div>
-                  <strong>
-                    You owe <Money amount={owed} /> for refunds that exceeded what was left to pay
-                    out.
-                  </strong>{' '}
-                  It is deducted from your next payouts.
-                </div>
-              </div>
+              <Notice icon="payouts">
+                <strong>
+                  You owe <Money amount={owed} /> for refunds that exceeded what was left to pay
+                  out.
+                </strong>{' '}
+                It is deducted from your next payouts.
+              </Notice>
             )}
             {data.length === 0 ? (
               <Empty

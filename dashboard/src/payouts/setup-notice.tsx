@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { useMe } from '../shell/me.ts'
-import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { type PayoutSetupRecord, readSetup } from './api.ts'
 
 const TEXTS = {
@@ -51,12 +51,9 @@ export function PayoutSetupNotice() {
       ? TEXTS[setup.state]
       : unconfirmed(me?.account.email, isVerified)
   return (
-    <div className="notice warn">
-      <Icon name="warning" />
-      <div>
-        <strong>{title}</strong> {text} <Link href="/payouts/setup">{link}</Link>
-      </div>
-    </div>
+    <Notice tone="warn">
+      <strong>{title}</strong> {text} <Link href="/payouts/setup">{link}</Link>
+    </Notice>
   )
 }
 

@@ -12,7 +12,7 @@ import { ApiError, SESSION_ENDED } from '../client.ts'
 import { rememberInput } from '../shell/ask-before-leaving.ts'
 import { Button, type ButtonLook, SignInLink } from './button.tsx'
 import { DialogHold } from './dialog-hold.ts'
-import { Icon } from './icons.tsx'
+import { Notice } from './notice.tsx'
 import { notifyFailure } from './toast.tsx'
 
 type FormProps = {
@@ -119,16 +119,13 @@ function generalMessages(error: Error, form: HTMLFormElement | null): string[] {
 export const FormErrors = ({ messages }: { messages: string[] }) => (
   <div role="alert">
     {messages.length > 0 && (
-      <div className="notice bad">
-        <Icon name="warning" />
-        <div>
-          {messages.map((message) => (
-            <p key={message}>
-              {message} {message === SESSION_ENDED && <SignInLink />}
-            </p>
-          ))}
-        </div>
-      </div>
+      <Notice tone="bad">
+        {messages.map((message) => (
+          <p key={message}>
+            {message} {message === SESSION_ENDED && <SignInLink />}
+          </p>
+        ))}
+      </Notice>
     )}
   </div>
 )

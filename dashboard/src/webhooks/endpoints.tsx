@@ -8,8 +8,8 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
-import { Icon } from '../ui/icons.tsx'
 import { Menu } from '../ui/menu.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { optionsOf } from '../ui/options.ts'
 import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
@@ -222,10 +222,9 @@ function Disabled({ endpoint }: { endpoint: EndpointRecord }) {
 }
 
 const Trouble = ({ tone, children }: { tone: 'warn' | 'bad'; children: ReactNode }) => (
-  <div className={`notice ${tone}`}>
-    <Icon name="warning" />
+  <Notice tone={tone}>
     <div className="prose">{children}</div>
-  </div>
+  </Notice>
 )
 
 function AddDialog({

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'react'
 import { TextArea, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
-import { Icon } from '../ui/icons.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { Section } from '../ui/section.tsx'
 import { checkSignature, type SignatureRecord } from './api.ts'
 
@@ -63,8 +63,7 @@ export function SignatureTab() {
       </div>
       <div role="status">
         {result && (
-          <div className={`notice ${result.valid ? 'good' : 'bad'}`}>
-            <Icon name={result.valid ? 'check' : 'warning'} />
+          <Notice tone={result.valid ? 'good' : 'bad'}>
             <div className="prose">
               <p>
                 <strong>
@@ -75,7 +74,7 @@ export function SignatureTab() {
                 <p key={finding}>{finding}</p>
               ))}
             </div>
-          </div>
+          </Notice>
         )}
       </div>
     </Section>
