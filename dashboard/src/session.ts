@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { createStore } from './ui/store.ts'
 
 /**
  * The session that the page was loaded with. All tabs share one session, so a sign-in to another shop in another tab would
@@ -15,13 +15,13 @@ export const session = {
     account ??= id
   },
 
-  state: (): State => state,
+  state: (): State => state.get(),
 
   /** Waits until the session is valid again. */
   back: (): Promise<void> =>
     new Promise((resolve) => {
-      const unsubscribe = subscribe(() => {
-        if (state !== 'valid') return
+      const unsubscribe = state.subscribe(() => {
+        if (state.get() !== 'valid') return
         unsubscribe()
         resolve()
       })
@@ -29,19 +29,11 @@ export const session = {
 
   /** Takes the state of the session from a response. */
   is(next: State): void {
-    if (next === state) return
-    state = next
-    for (const listener of listeners) listener()
+    if (next !== state.get()) state.set(next)
   },
 }
 
 let account: number | undefined
-let state: State = 'valid'
-const listeners = new Set<() => void>()
+const state = createStore<State>('valid')
 
-function subscribe(changed: () => void): () => void {
-  listeners.add(changed)
-  return () => listeners.delete(changed)
-}
-
-export const useSession = () => useSyncExternalStore(subscribe, session.state)
+export const useSession = state.use

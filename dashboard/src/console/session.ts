@@ -1,7 +1,6 @@
-import { useSyncExternalStore } from 'react'
 import { randomName } from '../client.ts'
 import { queryClient } from '../query-client.ts'
-import type { Caller } from './api.ts'
+import { createStore } from '../ui/store.ts'
 import { readCaller } from './api.ts'
 
 /**
@@ -13,8 +12,7 @@ const NAME = 'cardstall-console-session'
 const MAX_UNUSED_MS = 15 * 60_000
 
 let [token, name] = load()
-let isSignedIn = token !== undefined
-const listeners = new Set<() => void>()
+const isSignedIn = createStore(token !== undefined)
 
 function load(): [token?: string, name?: string] {
   const [usedAt, name, token] = (sessionStorage.getItem(NAME) ?? '').split(' ')
@@ -25,21 +23,16 @@ function load(): [token?: string, name?: string] {
 
 const keep = () => sessionStorage.setItem(NAME, `${Date.now()} ${name} ${token}`)
 
-function change(next: boolean): void {
-  isSignedIn = next
-  for (const listener of listeners) listener()
-}
-
 /** Signs out the duplicates of this tab, which have the same session. */
 const duplicates = new BroadcastChannel(NAME)
 duplicates.onmessage = ({ data }) => {
-  if (isSignedIn && data === name) session.end()
+  if (isSignedIn.get() && data === name) session.end()
 }
 
 export const session = {
   /** The token for a request, which is a use of the session. */
   token(): string | undefined {
-    if (isSignedIn) keep()
+    if (isSignedIn.get()) keep()
     return token
   },
 
@@ -49,32 +42,24 @@ export const session = {
     if (!/^[\x21-\x7e]+$/.test(wanted)) throw new Error('This is not a token.')
     token = wanted
     try {
-      const caller: Caller = await readCaller()
-      queryClient.setQueryData(['caller'], caller)
+      queryClient.setQueryData(['caller'], await readCaller())
     } catch (error) {
       token = undefined
       throw error
     }
     name = randomName()
     keep()
-    change(true)
+    isSignedIn.set(true)
   },
 
   /** Signs out, also when the token has stopped working. Nothing that was read stays in memory. */
   end(): void {
-    if (isSignedIn) duplicates.postMessage(name)
+    if (isSignedIn.get()) duplicates.postMessage(name)
     token = undefined
     sessionStorage.removeItem(NAME)
     queryClient.clear()
-    change(false)
+    isSignedIn.set(false)
   },
 }
 
-export const useIsSignedIn = () =>
-  useSyncExternalStore(
-    (changed) => {
-      listeners.add(changed)
-      return () => listeners.delete(changed)
-    },
-    () => isSignedIn,
-  )
+export const useIsSignedIn = isSignedIn.use

@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from 'react'
 import type { CsvRow, Item } from '../../../sdk/src/csv.ts'
+import { createStore } from '../ui/store.ts'
 
 /** The import of this account, as this tab shows it. Small, because every page of the dashboard loads it. */
 
@@ -48,22 +48,8 @@ export type Run = {
   warnings?: string[]
 }
 
-let run: Run | undefined
-const listeners = new Set<() => void>()
-
 /** undefined if there is no import */
-export const currentRun = () => run
-
-export function show(next: Run | undefined): void {
-  run = next
-  for (const listener of listeners) listener()
-}
-
-export const useRun = () =>
-  useSyncExternalStore((changed) => {
-    listeners.add(changed)
-    return () => listeners.delete(changed)
-  }, currentRun)
+export const { get: currentRun, set: show, use: useRun } = createStore<Run | undefined>(undefined)
 
 /** The rows whose outcome the service has not said. */
 export const rowsLeft = ({ chunks, progress }: Run) =>

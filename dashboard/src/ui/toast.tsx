@@ -1,26 +1,20 @@
-import { useSyncExternalStore } from 'react'
 import { IconButton } from './button.tsx'
+import { createStore } from './store.ts'
 
 /** Long enough to read a sentence. A message about a failure stays until it is closed. */
 const SHOWN_MS = 6_000
 
 type Toast = { id: number; text: string; isFailure: boolean }
 
-let toasts: Toast[] = []
+const toasts = createStore<Toast[]>([])
 let lastId = 0
-const listeners = new Set<() => void>()
 
-function change(next: Toast[]): void {
-  toasts = next
-  for (const listener of listeners) listener()
-}
-
-const close = (id: number) => change(toasts.filter((toast) => toast.id !== id))
+const close = (id: number) => toasts.set(toasts.get().filter((toast) => toast.id !== id))
 
 /** Confirms an action: notify('The endpoint was deleted.'). A form shows its failures itself. */
 export function notify(text: string, { isFailure = false }: { isFailure?: boolean } = {}): void {
   const id = ++lastId
-  change([...toasts, { id, text, isFailure }])
+  toasts.set([...toasts.get(), { id, text, isFailure }])
   if (!isFailure) setTimeout(close, SHOWN_MS, id)
 }
 
@@ -30,13 +24,7 @@ export const notifyFailure = (error: unknown) =>
 
 /** The messages of `notify`. Rendered once, by the shell. */
 export function Toasts() {
-  const shown = useSyncExternalStore(
-    (changed) => {
-      listeners.add(changed)
-      return () => listeners.delete(changed)
-    },
-    () => toasts,
-  )
+  const shown = toasts.use()
   return (
     // An open dialog doesn't hide it from screen readers, and doesn't close when it is pressed.
     <div className="toasts" role="status" data-react-aria-top-layer="true">
