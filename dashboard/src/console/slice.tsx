@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { addressLines } from '../ui/address.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
@@ -36,8 +37,7 @@ function titleOf(rows: Order[] | undefined): string {
 function SliceSections({ slice }: { slice: Slice }) {
   const [open, setOpen] = useState<{ action: OrderAction; order: Order }>()
   const may = useMay()
-  const address = slice.address as Address | null
-  const { buyer, disputes, shipping, shipment, mails, ledger, deliveries } = slice
+  const { address, buyer, disputes, shipping, shipment, mails, ledger, deliveries } = slice
   return (
     <>
       <Section title="Rows">
@@ -63,7 +63,7 @@ function SliceSections({ slice }: { slice: Slice }) {
             { label: 'Checkout', value: slice.checkout_id },
             { label: 'Buyer', value: buyer.name || <Missing /> },
             { label: 'E-mail', value: buyer.email || <Missing /> },
-            { label: 'Address', value: <Address address={address} /> },
+            { label: 'Address', value: address ? addressLines(address).join(', ') : <Missing /> },
             { label: 'Telephone', value: address?.phone ?? <Missing /> },
             { label: 'Shipping', value: shipping.method },
             { label: 'Shipping price', value: <Money amount={shipping.price} /> },
@@ -206,20 +206,3 @@ const RESEND_MAIL: Column<Mail> = {
   cell: ({ id, status }) =>
     status === 'failed' && <ResendButton path={`mails/${id}`} name={`e-mail ${id}`} />,
 }
-
-type Address = Record<
-  'full_name' | 'street' | 'house_number' | 'zip' | 'city' | 'country',
-  string
-> & { house_number_suffix: string | null; phone: string | null }
-
-const Address = ({ address }: { address: Address | null }) =>
-  address === null ? (
-    <Missing />
-  ) : (
-    [
-      address.full_name,
-      [address.street, address.house_number, address.house_number_suffix].filter(Boolean).join(' '),
-      `${address.zip} ${address.city}`,
-      address.country.toUpperCase(),
-    ].join(', ')
-  )

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { queryClient, readAgain } from '../query-client.ts'
 import { ReviewPart } from '../reviews/review.tsx'
+import { addressLines } from '../ui/address.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -175,7 +176,7 @@ const columnsFor = (slice: OwnSlice, onCancel: (row: OrderRow) => void): Column<
 ]
 
 function AddressSection({ buyer: { name, address } }: { buyer: OwnSlice['buyer'] }) {
-  const lines = address && linesOf(address as Address)
+  const lines = address && [...addressLines(address), address.phone].filter(Boolean)
   return (
     <Section title="Ship to" actions={lines && <CopyButton text={lines.join('\n')} />}>
       {lines ? (
@@ -192,17 +193,3 @@ function AddressSection({ buyer: { name, address } }: { buyer: OwnSlice['buyer']
     </Section>
   )
 }
-
-type Address = Record<
-  'full_name' | 'street' | 'house_number' | 'zip' | 'city' | 'country',
-  string
-> & { house_number_suffix: string | null; phone: string | null }
-
-const linesOf = (address: Address): string[] =>
-  [
-    address.full_name,
-    [address.street, address.house_number, address.house_number_suffix].filter(Boolean).join(' '),
-    `${address.zip} ${address.city}`,
-    address.country.toUpperCase(),
-    address.phone ?? '',
-  ].filter(Boolean)

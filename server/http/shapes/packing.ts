@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { PackedRow, Packing, PackingSlip, PickLine } from '../../orders/packing.ts'
+import type { Address } from '../../text/address.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { component, Nullable, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from './address.ts'
@@ -33,7 +34,7 @@ const PackingSlipSchema = component(
       created_at: Timestamp(),
       buyer: Type.Object({
         name: Type.String(),
-        address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
+        address: Type.Unsafe<Address | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
       }),
       shipping_method: Type.String(),
       orders: Type.Array(

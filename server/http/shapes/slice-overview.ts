@@ -4,6 +4,7 @@ import { eurosFromCents } from '../../cents.ts'
 import { BOUGHT_LABEL_STATUSES, FULFILMENTS } from '../../enums.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import type { AnyShipment } from '../../shipping/all-shipments.ts'
+import type { Address } from '../../text/address.ts'
 import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import { amount, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from './address.ts'
@@ -80,7 +81,7 @@ export const SliceOverviewSchema = component(
       checkout_id: Type.Integer(),
       created_at: Timestamp(),
       buyer: OperatorBuyer,
-      address: Type.Unsafe<object | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
+      address: Type.Unsafe<Address | null>({ anyOf: [AddressSchema, { type: 'null' }] }),
       shipping: Type.Object({
         method: Type.String({ description: 'Shipping option that the buyer chose' }),
         price: amount('Decimal euros'),

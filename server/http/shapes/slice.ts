@@ -3,6 +3,7 @@ import { eurosFromCents } from '../../cents.ts'
 import { paidTo, totalsOf } from '../../orders/money.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
+import type { Address } from '../../text/address.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { amount, Currency, component, Nullable, OneOf, Timestamp } from '../schema.ts'
 import { AddressSchema, addressJson } from './address.ts'
@@ -13,7 +14,7 @@ export const sliceFields = {
   orders: Type.Array(OrderSchema, { description: 'All rows of the slice' }),
   buyer: Type.Object({
     name: buyerName,
-    address: Type.Unsafe<object | null>({
+    address: Type.Unsafe<Address | null>({
       anyOf: [AddressSchema, { type: 'null' }],
       description: 'null if the checkout had no address, or the buyer’s data was erased',
     }),
