@@ -9,15 +9,9 @@ const Import = lazyComponent(() => import('./import.tsx'))
 export default function ListingsPage() {
   return (
     <Switch>
-      <Route path="/listings/new">
-        <AddListing />
-      </Route>
-      <Route path="/listings/import">
-        <Import />
-      </Route>
-      <Route>
-        <ListingsList />
-      </Route>
+      <Route path="/listings/new" component={AddListing} />
+      <Route path="/listings/import" component={Import} />
+      <Route component={ListingsList} />
     </Switch>
   )
 }

@@ -11,9 +11,7 @@ export default function PayoutsPage() {
   return (
     <Switch>
       <Route path={/^\/payouts\/(?<id>\d+)$/}>{({ id = '' }) => <PayoutPage id={id} />}</Route>
-      <Route>
-        <Payouts />
-      </Route>
+      <Route component={Payouts} />
     </Switch>
   )
 }

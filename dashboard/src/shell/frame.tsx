@@ -55,9 +55,7 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
           }
         </Route>
       ))}
-      <Route>
-        <NoSuchPage />
-      </Route>
+      <Route component={NoSuchPage} />
     </Switch>
   </PageErrors>
 )

@@ -45,7 +45,9 @@ export const HiddenStatus = ({ children }: { children: ReactNode }) => (
 
 /** An error of a read, with a way to repeat it unless that can't help. */
 export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => void }) {
-  if (error instanceof ApiError && error.status === 403) return <NoPermission error={error} />
+  if (error instanceof ApiError && error.status === 403) {
+    return <Empty title="You can’t see this">{error.message}</Empty>
+  }
   if (error instanceof ApiError && error.status === 404) {
     return <Empty title="This doesn’t exist">{error.message}</Empty>
   }
@@ -62,10 +64,6 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => v
     </div>
   )
 }
-
-const NoPermission = ({ error }: { error: Error }) => (
-  <Empty title="You can’t see this">{error.message}</Empty>
-)
 
 /** The part of a query that its states are shown from. */
 export type Loadable<T> = { data: T | undefined; error: Error | null; refetch: () => unknown }
