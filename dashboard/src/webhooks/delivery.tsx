@@ -1,11 +1,10 @@
-import { Button } from '../ui/button.tsx'
+import { ActionButton } from '../ui/action-button.tsx'
 import { Code } from '../ui/code.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { useAction } from '../ui/use-action.ts'
 import { DateTime, Missing } from '../ui/values.tsx'
 import {
   type DeliveryRecord,
@@ -26,7 +25,20 @@ export function DeliveryPage({ id }: { id: string }) {
       <PageHeader
         title={delivery.data ? `${delivery.data.event} #${id}` : `Delivery #${id}`}
         back={{ href: '/webhooks/deliveries', label: 'Deliveries' }}
-        actions={delivery.data && canReceive && <Resend delivery={delivery.data} />}
+        actions={
+          delivery.data &&
+          canReceive && (
+            <ActionButton
+              icon="refresh"
+              act={async () => {
+                await resend(delivery.data.id)
+                notify('The delivery is being sent again.')
+              }}
+            >
+              Resend
+            </ActionButton>
+          )
+        }
       />
       <Loaded query={delivery}>{(data) => <Delivery delivery={data} endpoint={endpoint} />}</Loaded>
     </>
@@ -99,17 +111,5 @@ function EndpointUrl({ endpoint }: { endpoint: EndpointRecord | undefined }) {
     <span className="endpoint-url">
       {endpoint.active ? endpoint.url : `${endpoint.url} (disabled)`}
     </span>
-  )
-}
-
-function Resend({ delivery }: { delivery: DeliveryRecord }) {
-  const send = useAction(async () => {
-    await resend(delivery.id)
-    notify('The delivery is being sent again.')
-  })
-  return (
-    <Button icon="refresh" {...send}>
-      Resend
-    </Button>
   )
 }

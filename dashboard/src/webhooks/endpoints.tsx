@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { WEBHOOK_EVENTS } from '../../../server/enums.ts'
+import { ActionButton } from '../ui/action-button.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { readChoices } from '../ui/choices.ts'
@@ -14,7 +15,6 @@ import { optionsOf } from '../ui/options.ts'
 import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
-import { useAction } from '../ui/use-action.ts'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
 import {
@@ -198,28 +198,28 @@ function EndpointCard({
   )
 }
 
-function Disabled({ endpoint }: { endpoint: EndpointRecord }) {
-  const enable = useAction(async () => {
-    await enableEndpoint(endpoint.id)
-    notify('The endpoint is active. You can resend the deliveries that it has missed.')
-  })
-  return (
-    <Trouble tone="bad">
-      <p>
-        <strong>
-          Disabled since <DateTime at={endpoint.disabled_at} /> after{' '}
-          {plural(endpoint.consecutive_failures, 'failed delivery', 'failed deliveries')} in a row.
-        </strong>
-      </p>
-      {endpoint.failure_reason && <p>{endpoint.failure_reason}</p>}
-      <p>
-        <Button size="small" {...enable}>
-          Enable endpoint
-        </Button>
-      </p>
-    </Trouble>
-  )
-}
+const Disabled = ({ endpoint }: { endpoint: EndpointRecord }) => (
+  <Trouble tone="bad">
+    <p>
+      <strong>
+        Disabled since <DateTime at={endpoint.disabled_at} /> after{' '}
+        {plural(endpoint.consecutive_failures, 'failed delivery', 'failed deliveries')} in a row.
+      </strong>
+    </p>
+    {endpoint.failure_reason && <p>{endpoint.failure_reason}</p>}
+    <p>
+      <ActionButton
+        size="small"
+        act={async () => {
+          await enableEndpoint(endpoint.id)
+          notify('The endpoint is active. You can resend the deliveries that it has missed.')
+        }}
+      >
+        Enable endpoint
+      </ActionButton>
+    </p>
+  </Trouble>
+)
 
 const Trouble = ({ tone, children }: { tone: 'warn' | 'bad'; children: ReactNode }) => (
   <Notice tone={tone}>

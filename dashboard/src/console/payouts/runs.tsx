@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import type { Data } from '../../api.ts'
 import { getFile } from '../../client.ts'
 import { saveFile } from '../../save-file.ts'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { useFilters } from '../../ui/filters.tsx'
@@ -10,7 +11,6 @@ import { formatMoney, formatNumber, plural } from '../../ui/format.ts'
 import { Menu } from '../../ui/menu.tsx'
 import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { useAction } from '../../ui/use-action.ts'
 import { DateTime, Money } from '../../ui/values.tsx'
 import { type PastRun, send, useList, useMay } from '../api.ts'
 import { AuditLink } from '../audit-link.tsx'
@@ -107,7 +107,17 @@ const actions = (onExecuted: (run: PastRun) => void): Column<PastRun> => ({
   cell: (run) =>
     run.file && (
       <div className="console-actions">
-        <FileButton run={run.id} />
+        {/* Loads the file with the token, which a link would not send. */}
+        <ActionButton
+          size="small"
+          icon="download"
+          aria-label={`Download the file of run ${run.id}`}
+          act={async () =>
+            saveFile(await getFile(`payout-runs/${run.id}/file`), `payouts-${run.id}.xml`)
+          }
+        >
+          File
+        </ActionButton>
         <Menu
           label={`Actions for run ${run.id}`}
           entries={[{ label: 'Mark as paid', onAction: () => onExecuted(run) }]}
@@ -115,15 +125,3 @@ const actions = (onExecuted: (run: PastRun) => void): Column<PastRun> => ({
       </div>
     ),
 })
-
-/** Loads the file with the token, which a link would not send. */
-function FileButton({ run }: { run: number }) {
-  const save = useAction(async () => {
-    saveFile(await getFile(`payout-runs/${run}/file`), `payouts-${run}.xml`)
-  })
-  return (
-    <Button size="small" icon="download" aria-label={`Download the file of run ${run}`} {...save}>
-      File
-    </Button>
-  )
-}

@@ -1,10 +1,9 @@
 import { Link } from 'wouter'
-import { Button } from '../../ui/button.tsx'
+import { ActionButton } from '../../ui/action-button.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
-import { useAction } from '../../ui/use-action.ts'
 import { DateTime } from '../../ui/values.tsx'
 import { type Endpoint, send, useMay, useRecord } from '../api.ts'
 import { StatusBadge } from '../statuses.tsx'
@@ -70,17 +69,17 @@ const COLUMNS: Column<Endpoint>[] = [
 
 const enabling = (path: string): Column<Endpoint> => ({
   ...ACTIONS_COLUMN,
-  cell: ({ id, active }) => !active && <EnableButton id={id} path={path} />,
+  cell: ({ id, active }) =>
+    !active && (
+      <ActionButton
+        size="small"
+        aria-label={`Enable endpoint ${id}`}
+        act={async () => {
+          await send(`${path}/${id}/enable`)
+          notify(`Endpoint ${id} is active.`)
+        }}
+      >
+        Enable
+      </ActionButton>
+    ),
 })
-
-function EnableButton({ id, path }: { id: number; path: string }) {
-  const enable = useAction(async () => {
-    await send(`${path}/${id}/enable`)
-    notify(`Endpoint ${id} is active.`)
-  })
-  return (
-    <Button size="small" aria-label={`Enable endpoint ${id}`} {...enable}>
-      Enable
-    </Button>
-  )
-}
