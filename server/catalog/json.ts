@@ -95,18 +95,11 @@ const BRACE = Buffer.from('}')
 const TWO_BRACES = Buffer.from('}}')
 const BRACKET = Buffer.from(']')
 
-/** `{"data": Card}`. */
-export function cardResponse(card: CardBytes): Bytes {
+/** `{"data": Card}`. `listings` is the JSON of an array in parts; without it there is no such field. */
+export function cardResponse(card: CardBytes, listings?: Buffer[]): Bytes {
   const pieces = [whole(DATA)]
   addCard(pieces, card)
-  return joined(pieces, BRACE)
-}
-
-/** `{"data": Card}` with its listings. `listings` is the JSON of an array in parts. */
-export function cardWithListings(card: CardBytes, listings: Buffer[]): Bytes {
-  const pieces = [whole(DATA)]
-  addCard(pieces, card)
-  addListings(pieces, listings)
+  if (listings) addListings(pieces, listings)
   return joined(pieces, BRACE)
 }
 

@@ -3,10 +3,15 @@ import type { Db } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import type { Log } from '../log.ts'
 import { timeSlices, type YieldToEventLoop } from '../time/time-slices.ts'
-import { assembleCatalog, type Catalog, listedCard, listedProduct } from './catalog.ts'
+import {
+  assembleCatalog,
+  type Catalog,
+  type CatalogParts,
+  listedCard,
+  listedProduct,
+} from './catalog.ts'
 import {
   type CardRow,
-  type ProductEntry,
   type ProductRow,
   productEntry,
   type SetEntry,
@@ -168,19 +173,12 @@ async function nextCatalog(
   )
 }
 
-type Changes = {
-  version: number
-  series: { name: string; shortcut: string | null }[]
-  sets: SetEntry[]
-  looseProducts: ProductEntry[]
-}
-
 async function changesSince(
   db: Db,
   since: number,
   yieldToEventLoop: YieldToEventLoop,
   marketplaceUrl: string,
-): Promise<Changes> {
+): Promise<CatalogParts> {
   const [versions, series, setRows, looseRows] = await Promise.all([
     db<{ version: number }[]>`select version from catalog_version`,
     db<{ name: string; shortcut: string | null }[]>`select name, shortcut from series`,

@@ -57,16 +57,15 @@ export async function changeVisibility(
 }
 
 /** @throws validation_error that names the first unknown records */
-async function requireAll(db: Db, { sets, cards, products }: Visibility): Promise<void> {
-  const [knownSets, knownCards, knownProducts] = await Promise.all([
-    db<{ id: string }[]>`select id from sets where id = any(${possible(sets)}::text[])`,
-    db<{ id: string }[]>`select id from cards where id = any(${possible(cards)}::text[])`,
+async function requireAll(db: Db, given: Visibility): Promise<void> {
+  const [sets, cards, products] = await Promise.all([
+    db<{ id: string }[]>`select id from sets where id = any(${possible(given.sets)}::text[])`,
+    db<{ id: string }[]>`select id from cards where id = any(${possible(given.cards)}::text[])`,
     db<{ id: string }[]>`
-      select slug as id from products where slug = any(${possible(products)}::text[])
+      select slug as id from products where slug = any(${possible(given.products)}::text[])
     `,
   ])
-  const known = { sets: knownSets, cards: knownCards, products: knownProducts }
-  const given = { sets, cards, products }
+  const known = { sets, cards, products }
   const unknown = KINDS.flatMap((kind) => {
     const ids = new Set(known[kind].map(({ id }) => id))
     return [...given[kind].keys()].filter((id) => !ids.has(id)).map((id) => ({ kind, id }))

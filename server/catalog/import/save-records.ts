@@ -27,17 +27,16 @@ export async function saveRecords(db: Db, records: CatalogRecord[]): Promise<Sav
   saved.created += accepted.createdSeries
   saved.updated += accepted.updatedSeries
   if (accepted.series.size > 0) await saveSeries(db, accepted.series)
-  for (const saveKind of [
-    () => saveSets(db, accepted.sets),
-    () => saveCards(db, accepted.cards),
-    () => saveProducts(db, accepted.products),
-  ]) {
-    for (const { set_id, former_set_id, created, updated } of await saveKind()) {
-      saved.created += created
-      saved.updated += updated
-      if (set_id !== null) changedSets.add(set_id)
-      if (former_set_id !== null) changedSets.add(former_set_id)
-    }
+  const written = [
+    ...(await saveSets(db, accepted.sets)),
+    ...(await saveCards(db, accepted.cards)),
+    ...(await saveProducts(db, accepted.products)),
+  ]
+  for (const { set_id, former_set_id, created, updated } of written) {
+    saved.created += created
+    saved.updated += updated
+    if (set_id !== null) changedSets.add(set_id)
+    if (former_set_id !== null) changedSets.add(former_set_id)
   }
 
   if (saved.created + saved.updated > 0) {

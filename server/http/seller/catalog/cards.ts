@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { browseCards } from '../../../catalog/browse.ts'
 import { type CardEntry, digestOf, type SetEntry } from '../../../catalog/entries.ts'
 import { findCard, requireCard } from '../../../catalog/identifiers.ts'
-import { cardPage, cardResponse, cardWithListings, pageTail } from '../../../catalog/json.ts'
+import { cardPage, cardResponse, pageTail } from '../../../catalog/json.ts'
 import type { Service } from '../../../service.ts'
 import { quoted } from '../../entity-tag.ts'
 import { included } from '../../json.ts'
@@ -63,7 +63,7 @@ const cardBody = (card: CardEntry): CatalogResponse => ({
 const withOffers = (card: CardEntry): ShownItem => ({
   of: { cardId: card.id, productSlug: null },
   identity: `${digestOf(card.set)}\n${card.id}`,
-  toJson: (listings) => cardWithListings(card, listings),
+  toJson: (listings) => cardResponse(card, listings),
 })
 
 /**
