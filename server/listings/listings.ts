@@ -22,6 +22,8 @@ export type ListingFilters = {
   reference?: string | undefined
 }
 
+type Rows = { rows: Listing[]; total: number }
+
 /**
  * One page of a seller's listings and the total (§4.8): newest first, or with `updatedSince` in the order of their
  * changes. Both orders are total.
@@ -31,7 +33,7 @@ export function listListings(
   accountId: number,
   filters: ListingFilters,
   page: Page,
-): Promise<{ rows: Listing[]; total: number }> {
+): Promise<Rows> {
   const { status, updatedSince, cardId, productSlug, reference } = filters
   const isCounted = (updatedSince ?? cardId ?? productSlug ?? reference) === undefined
   return isCounted
@@ -43,7 +45,6 @@ export function listListings(
 const MAX_SHARED_ROWS = 40
 
 type CountedPage = { accountId: number; page: Page }
-type Rows = { rows: Listing[]; total: number }
 
 /**
  * A page without filters, or with a status. The total and the position come from the counts (docs/counts.md), so
@@ -192,13 +193,15 @@ async function readFilteredPage(
   accountId: number,
   filters: ListingFilters,
   page: Page,
-): Promise<{ rows: Listing[]; total: number }> {
+): Promise<Rows> {
   const at = now()
   if (page.offset === 0) return readFirstPage(db, accountId, filters, page.perPage, at)
   return begin(async (tx) => {
-    const total = await countListings(tx, accountId, filters)
+    const [counted] = await tx<{ total: number }[]>`${counting(tx, accountId, filters)}`
+    const total = counted!.total
     const window = windowOf(page, total)
-    return { rows: window ? await readWindow(tx, accountId, filters, window, at) : [], total }
+    if (!window) return { rows: [], total }
+    return { rows: await tx<Listing[]>`${listingsOf(tx, accountId, filters, window, at)}`, total }
   }, 'snapshot')
 }
 
@@ -209,7 +212,7 @@ async function readFirstPage(
   filters: ListingFilters,
   size: number,
   now: Date,
-): Promise<{ rows: Listing[]; total: number }> {
+): Promise<Rows> {
   const firstPage = { fromEnd: false, skipped: 0, size }
   const order =
     filters.updatedSince === undefined ? db`listed.id desc` : db`listed."updatedAt", listed.id`
@@ -223,11 +226,6 @@ async function readFirstPage(
   return { rows: found.filter(({ id }) => id !== null), total: found[0]!.total }
 }
 
-async function countListings(db: Db, accountId: number, filters: ListingFilters): Promise<number> {
-  const [counted] = await db<{ total: number }[]>`${counting(db, accountId, filters)}`
-  return counted?.total ?? 0
-}
-
 function counting(db: Db, accountId: number, filters: ListingFilters) {
   const { status, updatedSince, cardId, productSlug, reference } = filters
   const isAnyItem = (cardId ?? productSlug ?? reference) === undefined
@@ -236,14 +234,6 @@ function counting(db: Db, accountId: number, filters: ListingFilters) {
     ? changedSince(db, 'listings', accountId, statuses, updatedSince)
     : db`select count(*) as total from listings where ${isMatch(db, accountId, filters)}`
 }
-
-const readWindow = (
-  db: Db,
-  accountId: number,
-  filters: ListingFilters,
-  window: Window,
-  now: Date,
-): Promise<Listing[]> => db<Listing[]>`${listingsOf(db, accountId, filters, window, now)}`
 
 function listingsOf(
   db: Db,

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { conflict, notFound } from '../errors.ts'
-import { listingNotFound } from './listings.ts'
+import { listingNotFound, reservedUnits } from './listings.ts'
 
 /** Units of a listing that a cart holds until `expiresAt`; no other buyer can buy them meanwhile. */
 export type Reservation = {
@@ -99,9 +99,7 @@ async function lockForSale({ db }: Context, listingId: number) {
 
 async function reservedOf({ db }: Context, listingId: number, now: Date): Promise<number> {
   const [held] = await db<{ quantity: number }[]>`
-    select coalesce(sum(quantity), 0) as quantity
-    from reservations
-    where listing_id = ${listingId} and expires_at > ${now}
+    select ${reservedUnits(db, db`${listingId}`, now)} as quantity
   `
-  return held?.quantity ?? 0
+  return held!.quantity
 }

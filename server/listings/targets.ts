@@ -1,19 +1,12 @@
 import type { Context } from '../context.ts'
-import type { ListingStatus } from '../enums.ts'
 import type { ApiError } from '../errors.ts'
+import type { Changeable } from './listing.ts'
 
 /** Names one listing of an account, by its id or the seller's reference. */
 export type Target = { id: number } | { reference: string }
 
 /** The part of a listing that its seller can change, locked by the transaction. */
-export type LockedListing = {
-  id: number
-  reference: string | null
-  priceCents: number
-  quantity: number
-  status: ListingStatus
-  description: string | null
-}
+export type LockedListing = Changeable & { id: number; reference: string | null }
 
 export type ItemOutcome<Result> = { result: Result } | { error: ApiError }
 
