@@ -5,6 +5,7 @@ import { openDatabase } from '../database/open.ts'
 import type { Sql } from '../database/sql.ts'
 import { type Begin, transactionsOn } from '../database/transactions.ts'
 import { StartError } from '../start-error.ts'
+import { orAborted } from '../time/or-aborted.ts'
 
 /** The settings that locate the database. */
 export const DATABASE_SETTINGS = ['DATABASE_URL', 'DATA_DIR'] as const
@@ -41,7 +42,7 @@ export async function withDatabase<T>(
   // A signal must wait for an embedded PostgreSQL that is starting, because it must be stopped again.
   const database = await (config.databaseUrl === undefined
     ? opening
-    : unlessAborted(opening, interrupted))
+    : orAborted(opening, interrupted))
   const { url } = database
   const sql = connect(url, { max: 2 })
   const transactions = transactionsOn(url, 1)
@@ -76,13 +77,6 @@ function signalToEnd(): AbortSignal {
     process.on(signal, () => ending.abort(new StartError('Interrupted.')))
   }
   return ending.signal
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => {})
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  return Promise.race([work, aborted])
 }
 
 /** The result of `work`, unless it takes longer than INTERRUPTION_TIMEOUT_MS after a signal. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { connect as secure, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
+import { orAborted } from '../time/or-aborted.ts'
 import type { Network } from './network.ts'
 import { isPublicAddress, literalAddress } from './public-address.ts'
 
@@ -115,13 +116,4 @@ async function secured(socket: Socket, hostname: string, signal: AbortSignal): P
     tls.on('error', () => {}).destroy()
     throw error
   }
-}
-
-/** Abandons work that cannot be cancelled, such as a lookup. @throws the signal's reason */
-export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason)
-  if (signal.aborted) abort()
-  signal.addEventListener('abort', abort)
-  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }

@@ -1,8 +1,8 @@
 import type { Context } from '../context.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Metrics } from '../metrics.ts'
-import { orAborted } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
+import { orAborted } from '../time/or-aborted.ts'
 import { PhotoError, photoFile, photoPath, thumbnailFile } from './photo.ts'
 import {
   attachPhoto,
