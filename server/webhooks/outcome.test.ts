@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import type { Attempted } from './attempt-delivery.ts'
 import type { ClaimedDelivery } from './delivery.ts'
 import { outcomeOf, skippedOutcome } from './outcome.ts'
-import { MAX_TRIES } from './retry-schedule.ts'
 
 const FIRST = new Date('2026-03-01T09:30:00Z')
 const NOW = new Date('2026-03-01T09:31:05Z')
@@ -24,7 +23,7 @@ const NEW: ClaimedDelivery = {
   resendAt: null,
 }
 const RETRIED = { ...NEW, tries: 1, firstAttemptAt: FIRST }
-const LAST = { ...NEW, tries: MAX_TRIES - 1, firstAttemptAt: FIRST }
+const LAST = { ...NEW, tries: 4, firstAttemptAt: FIRST }
 const RESENT = { ...LAST, isResend: true, resendAt: NOW }
 
 const attempted = (isTaken: boolean, isHopeless = false): Attempted => ({

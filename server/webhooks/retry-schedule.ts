@@ -1,9 +1,6 @@
 import { HOURS, MINUTES } from '../time/units.ts'
 
-/** Attempts at a delivery, not counting resends (§6.6.2). */
-export const MAX_TRIES = 5
-
-/** The delays of the retries, from the first attempt. */
+/** The delays of the retries, from the first attempt (§6.6.2). */
 const OFFSETS_MS = [1 * MINUTES, 10 * MINUTES, 1 * HOURS, 6 * HOURS]
 /** After an outage of the service, overdue retries must not follow each other at once. */
 const MIN_GAP_MS = 1 * MINUTES
