@@ -9,7 +9,7 @@ import { connectTo, type Database } from './service.ts'
 import { callWorker, startWorker } from './workers.ts'
 
 /** Sides to compare: the service, and undici with connections that are already open. */
-export type DeliveryRow = { name: string; service: Side; limit: Side }
+type DeliveryRow = { name: string; service: Side; limit: Side }
 
 export type Deliveries = {
   rows: DeliveryRow[]

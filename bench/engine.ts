@@ -57,7 +57,7 @@ export type Sample = {
 }
 
 /** The median, smallest and largest value of the rounds. */
-export type Spread = { median: number; min: number; max: number }
+type Spread = { median: number; min: number; max: number }
 
 export type Rates = Record<'perSecond' | 'service' | 'postgres' | 'generator', Spread> & {
   /** Milliseconds, over all rounds. */

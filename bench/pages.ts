@@ -8,7 +8,7 @@ const PAGE_SIZES = [30, 25, 26, 27, 28, 29, 31, 32, 33, 34, 35]
 const DEFAULT_SIZE = 30
 
 /** A page of a list, with about 30 records. */
-export type BenchPage = { page: number; perPage: number; query: string }
+type BenchPage = { page: number; perPage: number; query: string }
 
 /** The pages of a list with this many records, in every size. */
 export const pagesOfList = (total: number): BenchPage[] =>

@@ -17,7 +17,7 @@ export type AuditEntry = {
   createdAt: Date
 }
 
-export type AuditFilters = {
+type AuditFilters = {
   actor?: string | undefined
   role?: string | undefined
   action?: string | undefined

@@ -19,7 +19,7 @@ export type Command = {
   run(config: Config, invocation: Invocation): Promise<number>
 }
 
-export type Invocation = {
+type Invocation = {
   parameters: string[]
   /** Directory in which the user ran the command: relative paths start there. */
   callerDirectory: string

@@ -7,7 +7,7 @@ import type { Listing } from './listing.ts'
 import { listingNotFound, storedColumns } from './listings.ts'
 
 /** The status of a listing, deleted and taken down ones included. */
-export type AnyStatus = ListingStatus | 'removed'
+type AnyStatus = ListingStatus | 'removed'
 
 /** A listing as the operator sees it: any seller's, in any status. */
 export type AnyListing = Omit<Listing, 'status' | 'reserved'> & {
@@ -18,7 +18,7 @@ export type AnyListing = Omit<Listing, 'status' | 'reserved'> & {
   removedBecause: string | null
 }
 
-export type AllListingsFilters = {
+type AllListingsFilters = {
   accountId?: number | undefined
   cardId?: string | undefined
   productSlug?: string | undefined

@@ -35,7 +35,7 @@ export type OfferModel = {
   close(): void
 }
 
-export type Variant = Pick<
+type Variant = Pick<
   Offer,
   'condition' | 'language' | 'printing' | 'gradingCompany' | 'gradingGrade'
 >
@@ -50,7 +50,7 @@ export type Shop = {
 }
 
 /** The texts of an offer that has a description or photos. */
-export type OfferTexts = Pick<Offer, 'description' | 'photos'>
+type OfferTexts = Pick<Offer, 'description' | 'photos'>
 
 /** The offers of one item at one snapshot, cheapest first. A change makes a new object. */
 export type ItemOffers = {
@@ -69,7 +69,7 @@ export type ItemOffers = {
   tag: ResponseTag | undefined
 }
 
-export type ResponseTag = {
+type ResponseTag = {
   text: string
   /** Names the state of the item in the catalog. The catalog itself would be kept in memory by its tags. */
   identity: string

@@ -15,7 +15,7 @@ export type Reservation = {
   expiresAt: Date
 }
 
-export type NewReservation = Pick<Reservation, 'listingId' | 'cartId' | 'quantity'> & {
+type NewReservation = Pick<Reservation, 'listingId' | 'cartId' | 'quantity'> & {
   ttlSeconds: number
 }
 

@@ -2,7 +2,7 @@ import { MINUTES } from '../time/units.ts'
 
 /** `stored`: attached to its listing. `failed`: permanently. */
 export const PHOTO_STATUSES = ['waiting', 'stored', 'failed'] as const
-export type PhotoStatus = (typeof PHOTO_STATUSES)[number]
+type PhotoStatus = (typeof PHOTO_STATUSES)[number]
 
 /** An entry of a listing's `photo_urls`. */
 export type Photo = {

@@ -14,7 +14,7 @@ export const SECRET_NAMES = [
   'demo-password-proof',
   'listen-secret',
 ] as const
-export type SecretName = (typeof SECRET_NAMES)[number]
+type SecretName = (typeof SECRET_NAMES)[number]
 
 /**
  * Returns the stored secret, or generates and stores a new one if it is missing or no longer valid. A lock makes two

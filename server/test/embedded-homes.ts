@@ -76,7 +76,7 @@ export async function start(
   return database
 }
 
-export type Spawned = { checkout?: string; preload?: string; uid?: number; gid?: number }
+type Spawned = { checkout?: string; preload?: string; uid?: number; gid?: number }
 
 /** Starts an embedded database in a separate process, which a test can kill. */
 export async function startProcess(dataDir: string, spawned: Spawned = {}) {

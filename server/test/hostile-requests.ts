@@ -120,7 +120,7 @@ export function hostileOAuthRequests(): HostileRequest[] {
 }
 
 /** A tool as `tools/list` shows it. */
-export type ListedTool = { name: string; inputSchema: object }
+type ListedTool = { name: string; inputSchema: object }
 
 /** The most expensive calls of the tools of a tool server. */
 export function hostileToolCalls(

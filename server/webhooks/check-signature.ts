@@ -5,7 +5,7 @@ import { signatureOf } from './signature.ts'
 const TOLERANCE_SECONDS = 300
 
 /** A delivery as a receiver got it. */
-export type ReceivedDelivery = {
+type ReceivedDelivery = {
   body: string
   /** The header X-Service-Timestamp. */
   timestamp: string
@@ -14,7 +14,7 @@ export type ReceivedDelivery = {
   secret: string
 }
 
-export type SignatureCheck = {
+type SignatureCheck = {
   isValid: boolean
   /** Advice in sentences. A valid signature can have an old timestamp. */
   findings: string[]

@@ -16,7 +16,7 @@ export type CachedEndpoint = {
   headers: Record<string, string>
 }
 
-export type EndpointCache = {
+type EndpointCache = {
   /** Reads the endpoints that aren't cached yet, or only with an earlier secret. */
   load(claimed: Pick<ClaimedDelivery, 'endpointId' | 'secretNumber'>[]): Promise<void>
   /**

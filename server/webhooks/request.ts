@@ -2,7 +2,7 @@ import { timestamp } from '../time/timestamp.ts'
 import { signatureOf } from './signature.ts'
 
 /** The part of an event that its request carries. */
-export type OutgoingEvent = {
+type OutgoingEvent = {
   deliveryId: number
   event: string
   /** The event's `data` in JSON, as it was recorded. */

@@ -4,7 +4,7 @@ import { Button, IconButton } from './button.tsx'
 import { classes } from './classes.ts'
 import { Icon, type IconName } from './icons.tsx'
 
-export type MenuEntry = {
+type MenuEntry = {
   label: string
   icon?: IconName
   isDangerous?: boolean

@@ -29,7 +29,7 @@ export const ACTIONS_COLUMN = {
 } as const
 
 /** The rows that bulk actions are about, by their ids. */
-export type Selection = { keys: ReadonlySet<number>; onChange: (keys: Set<number>) => void }
+type Selection = { keys: ReadonlySet<number>; onChange: (keys: Set<number>) => void }
 
 /** The selection of a table. Rows that are no longer shown leave it: they must not be part of a bulk action. */
 export function useSelection(shown: readonly number[]): Selection {

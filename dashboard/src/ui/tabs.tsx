@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 
-export type TabLink = { href: string; label: string }
+type TabLink = { href: string; label: string }
 
 /** The parts of a page, each at its own address. */
 export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {
