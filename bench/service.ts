@@ -10,12 +10,11 @@ import { treeOf } from './usage.ts'
 
 export const OWN_CHECKOUT = fileURLToPath(new URL('../', import.meta.url))
 
-/** A checkout of the code, the directory of its data, and how it is started. */
+/** A checkout of the code, the directory of its data, and its settings. */
 export type Program = {
   checkout?: string
   dataDir: string
   settings?: Record<string, string>
-  nodeFlags?: string[]
 }
 
 /** A service in its own process, with an embedded database in its own folder. */
@@ -85,23 +84,21 @@ export async function startService(program: Program): Promise<Service> {
   }
 }
 
-/** Runs a command that exits by itself, and returns its duration in milliseconds. */
-export async function runCommand(program: Program, ...parameters: string[]): Promise<number> {
-  const began = performance.now()
+/** Runs a command that exits by itself. */
+export async function runCommand(program: Program, ...parameters: string[]): Promise<void> {
   const child = launch(program, parameters)
   child.stdout?.resume()
   const [code] = await once(child, 'exit')
   if (code !== 0) {
     throw new Error(`${parameters[0]} exited with code ${code}, see ${program.dataDir}.log`)
   }
-  return performance.now() - began
 }
 
 function launch(program: Program, parameters: string[]): ChildProcess {
-  const { checkout = OWN_CHECKOUT, dataDir, settings, nodeFlags = [] } = program
+  const { checkout = OWN_CHECKOUT, dataDir, settings } = program
   mkdirSync(dataDir, { recursive: true })
   const log = openSync(`${dataDir}.log`, 'w')
-  return spawn(process.execPath, [...nodeFlags, join(checkout, 'cardstall.js'), ...parameters], {
+  return spawn(process.execPath, [join(checkout, 'cardstall.js'), ...parameters], {
     // A directory without .env, because its settings would replace empty variables.
     cwd: dataDir,
     env: { ...withoutSettings(), DATA_DIR: resolve(dataDir), ...BENCH_SETTINGS, ...settings },
