@@ -66,8 +66,8 @@ export const conditionOf = (
   return `Graded ${offer.gradingCompany} ${offer.gradingGrade}`
 }
 
-export const printingOf = (printing: string | null) =>
-  printing === null || printing === 'standard' ? undefined : printing.replaceAll('_', ' ')
+export const printingOf = (printing: string) =>
+  printing === 'standard' ? undefined : printing.replaceAll('_', ' ')
 
 /**
  * Links to the neighbouring pages of a list. The other parameters of the query are kept.

@@ -107,7 +107,7 @@ ${languageChoice(languages, chosen)}
 export const productTile = (
   product: ProductEntry,
   root: string,
-  lowest?: Map<string, number>,
+  lowest: Map<string, number>,
 ): Html => {
   const { slug, category, image_url } = productObject(product)
   return tile({
@@ -115,7 +115,7 @@ export const productTile = (
     name: withEdition(product.name, product.set),
     image: image_url,
     details: category.replaceAll('_', ' '),
-    lowestCents: lowest?.get(slug),
+    lowestCents: lowest.get(slug),
   })
 }
 
