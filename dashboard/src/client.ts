@@ -45,7 +45,10 @@ type Options = {
   idempotencyKey?: string
   /** A read that belongs to a save: it keeps the page and its input if the session has ended. */
   isSave?: boolean
-  /** The caller repeats the call until the service has answered: only then can reading again show what it has changed. */
+  /**
+   * The caller repeats the call until the service answers. Reading the page again before would not show what it has
+   * changed.
+   */
   isRepeated?: boolean
 }
 
@@ -70,7 +73,7 @@ export const isRefusal = (error: unknown): error is ApiError =>
 
 let readAfterUnknown = () => {}
 
-/** Sets what reads the page again after a write whose outcome is unknown. */
+/** Sets the function that reads the page again after a write whose outcome is unknown. */
 export function onUnknownOutcome(read: () => void): void {
   readAfterUnknown = read
 }
@@ -96,7 +99,7 @@ export const remove = <T = void>(path: string, body?: unknown): Promise<T> =>
     throw error
   })
 const maybeRemoved = new Set<string>()
-/** A file that needs the token. A link can load all others. */
+/** Loads a file that needs the token of the console. A link can load all other files. */
 export const getFile = (path: string): Promise<Blob> =>
   request('GET', path).then((response) => response.blob().catch(refuseBroken()))
 
@@ -180,7 +183,10 @@ async function request(method: string, path: string, options: Options = {}): Pro
   return response
 }
 
-/** Throws the error of a request or response that has broken off; one that is complete but no JSON stays as it is. */
+/**
+ * Throws that the connection was lost, unless the caller has aborted the request, or the response is complete but no
+ * JSON.
+ */
 function refuseBroken(advice = TRY_AGAIN): (error: Error) => never {
   return (error) => {
     if (error.name === 'AbortError' || error instanceof SyntaxError) throw error
@@ -218,7 +224,9 @@ const fieldsOf = (fields: unknown): Record<string, string[]> =>
 /** The message of a save that was refused because the session has ended. */
 export const SESSION_ENDED = 'Your session has ended. Sign in in another tab, then save again.'
 
-/** Leaves for the sign-in page, which returns here. Unsaved input keeps the page, and so does all that follows it. */
+/**
+ * Leaves for the sign-in page, which returns here. A page with unsaved input stays, also when later requests are refused.
+ */
 function signIn(isSave: boolean): void {
   if (isSave || unsavedInput().length > 0) {
     session.is('ended')

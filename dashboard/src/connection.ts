@@ -4,7 +4,7 @@ import { SERVICE } from './base.ts'
 
 /** Time between two attempts to reach the service again. */
 const RETRY_MS = 2_000
-/** Time of an attempt. The packets of one may be lost, and TCP repeats them much later. */
+/** An attempt whose packets are lost ends after this time: TCP would repeat them much later. */
 const ATTEMPT_MS = 5_000
 
 /**

@@ -27,9 +27,9 @@ export const queryClient = new QueryClient({
 })
 
 /**
- * Reads again what is shown. A first read that is under way may be older than the write that the caller has made, and
- * TanStack Query would not repeat it, nor a read that nobody waits for. It repeats the others by itself, and whoever waits
- * for them waits for the repetition.
+ * Reads again what is shown, after a write of the caller. TanStack Query repeats most reads that are under way. It would
+ * not repeat a first read, whose response may be older than the write, nor a read that no component waits for: both are
+ * cancelled before. A caller that waits for a read waits for its repetition.
  */
 export async function readAgain(queryKey: QueryKey = []): Promise<void> {
   await queryClient.cancelQueries({

@@ -3,8 +3,8 @@ import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 
 /**
- * The kept numbers of entries of the audit log, by the values of those fields of which one can have millions of entries
- * (docs/counts.md).
+ * The kept numbers of entries of the audit log (docs/counts.md). They are kept for each actor, role and action, because
+ * one of these can have millions of entries.
  */
 
 const AUDIT_ENTRIES: SummedRows = {

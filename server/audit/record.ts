@@ -98,8 +98,9 @@ export const abandonAudit = (id: number): void => {
 }
 
 /**
- * Writes the entries of actions that a crash has interrupted: no process has carried them out for an hour, in real time.
- * Each process runs this several times an hour, and renews the notes of its own actions before.
+ * Writes the entries of actions that a crash has interrupted. Each process runs this several times an hour, and first
+ * renews the notes of the actions that it is carrying out. A note that was not renewed for an hour of real time
+ * belongs to such an action.
  */
 export async function recordInterrupted({ db }: Context): Promise<void> {
   await db`

@@ -53,7 +53,7 @@ export async function eraseBuyer(
   for (let at = 0; at < found.length; at += BATCH) {
     erased = sumOf(erased, await eraseBatch(ctx, idsOf(found.slice(at, at + BATCH)), null))
   }
-  // E-mails from before they had a reference to their slice. Those to a seller, such as the link to a password, have none.
+  // Earlier versions stored the e-mails to a buyer without their slice. E-mails to a seller have none either.
   const withoutSlice = await eraseMails(
     ctx,
     db`
@@ -153,7 +153,7 @@ async function eraseBatch(
   before: Date | null,
 ): Promise<ErasedInBatch> {
   const { ids, slices: completed } = await completedOf(ctx.db, found, before)
-  // Also of a purchase that a crash interrupted: its label may be stored.
+  // Includes a purchase that a crash has interrupted, because its label may be stored.
   const labels = await ctx.db<{ sliceId: number; name: string; isReady: boolean }[]>`
     select slice_id as "sliceId", label_name as name, coalesce(status = 'ready', false) as "isReady"
     from shipments
@@ -213,7 +213,7 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
       returning id
     `
     const slices = idsOf(await slicesOf(db, idsOf(checkouts)))
-    // The PDFs are gone, also those of a checkout that is kept because of the dispute.
+    // The PDFs of all these slices are deleted by now, also those of a checkout that is kept because of a dispute.
     const withoutLabels = idsOf(await slicesOf(db, ids))
     const orders = idsOf(await ordersOf(db, slices))
     const mails = await eraseMails({ db }, db`slice_id = any(${slices}::bigint[])`)

@@ -97,8 +97,9 @@ export async function startFollowing(ctx: Context, accountId: number): Promise<C
 }
 
 /**
- * Waits for the transactions that may not have seen the registration: they wrote nothing into the feed. All have a lower
- * number than one that begins now. The limit of a snapshot can be lower, because it follows the last one that has ended.
+ * Waits for the transactions that may not have seen the registration, because they wrote nothing into the feed. Each has
+ * a lower number than a transaction that begins now. The upper limit of a snapshot would not do: it follows the last
+ * transaction that has ended, so it can be lower than the number of a running one.
  */
 async function positionAfterWriters({ db }: Context): Promise<Position> {
   const [next] = await db<{ xid: string }[]>`select pg_current_xact_id()::text as xid`
@@ -250,8 +251,8 @@ export async function haveChanges(
 }
 
 /**
- * Deletes changes that no valid cursor precedes, and registrations that have not been read for as long. The newest old
- * change of each follower stays, because cursors were of that row until the next change.
+ * Deletes the changes that no valid cursor precedes, and the registrations that were not read for as long as a cursor is
+ * valid. The newest old change of each follower stays: until the next change, every new cursor pointed to it.
  */
 export async function pruneChanges({ db, now }: Context): Promise<void> {
   await endRestored(db)

@@ -107,7 +107,7 @@ export async function markRemoved(tx: Context, accountId: number, ids: number[])
 export const forgetRemoved = (ctx: Context): Promise<void> =>
   inBatches((max) =>
     inTransaction(ctx, async (tx) => {
-      // A listing whose last orders are open waits for these.
+      // A listing whose remaining orders are all open stays until one is completed.
       const removed = await tx.db<{ id: number }[]>`
         select listing_id as id
         from removed_listings r

@@ -10,9 +10,9 @@ export type Network = {
 }
 
 /**
- * Time for one address to respond before the next is tried. Node then gives up the former address. Its default of 250 ms
- * is less than a connection to another continent can take, and such a host would be unreachable if its other addresses
- * are: a machine without IPv6 can't reach any AAAA address.
+ * Time for one address to respond before Node gives it up and tries the next. A connection to another continent can take
+ * longer than Node's default of 250 ms. A host that is so far away would be unreachable if its other addresses are, such
+ * as the AAAA addresses on a machine without IPv6.
  */
 const ATTEMPT_TIMEOUT_MS = 2_000
 

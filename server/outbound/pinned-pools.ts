@@ -2,7 +2,9 @@ import { type Dispatcher, Pool } from 'undici'
 import { connectorTo } from './guarded-connector.ts'
 import type { Network } from './network.ts'
 
-/** It is short, so that a receiver rarely closes a connection just as a request is sent on it. */
+/**
+ * Idle time of a connection. It is short, so that a receiver rarely closes a connection just as a request is sent on it.
+ */
 const KEEP_ALIVE_MS = 1_000
 /** Idle time of a pool, in addition to the timeout of its last request. */
 const IDLE_MS = 10_000

@@ -150,9 +150,10 @@ const failInterruptedPhotos = (ctx: Context): Promise<void> =>
   })
 
 /**
- * The unguessable base name of the files of an attempt. One that is made again, because the former one was postponed or
- * released, replaces the files that it may have stored. Attempts that can run at the same time differ, so that none writes
- * or deletes the files of another. The time keeps names apart after a restore of the database, which issues ids again.
+ * The unguessable base name of the files of an attempt. An attempt that was postponed or released has the same name when
+ * it is made again, so it replaces the files that it may have stored. Attempts that can run at the same time have
+ * different names, so that none writes or deletes the files of another. The name depends on the time of creation, because
+ * a restored database issues ids again.
  */
 export const photoName = (
   { config }: Context,

@@ -36,7 +36,7 @@ export function openChannel(port: Port, { answers = {}, news = {} }: Handlers): 
     if (message.type === 'tell') return news[message.news]?.(message.data)
     if (message.type !== 'ask') return
     const { id, question } = message
-    // No answer is an answer: the other process goes on without it.
+    // A failure is answered with undefined, so that the other process doesn't wait.
     const data = await Promise.try(() => answers[question]?.(message.data)).catch(() => undefined)
     send({ type: 'answer', id, data })
   }

@@ -7,7 +7,10 @@ const INTERVAL_MS = 1_000
 const IDLE_SECONDS = 5
 /** The same after the start, when little code is compiled that could be discarded. */
 const IDLE_SECONDS_AFTER_START = 2
-/** Share of the time in which the event loop is busy. A few hundred requests per second exceed it, and would notice the pause. */
+/**
+ * An event loop counts as idle while it is busy for at most this share of the time. A few hundred requests per second exceed
+ * it: they would notice the pause.
+ */
 const MAX_IDLE_UTILIZATION = 0.03
 
 /**

@@ -1,9 +1,9 @@
 import type { ProcessMetrics } from '../metrics.ts'
 
 /**
- * The metrics of all processes of a service. To Prometheus a sum that falls is a restart, after which the whole sum is
- * new: an alert about five failures would fire for those of months. So a process that doesn't answer, or has ended,
- * keeps its latest counters.
+ * The metrics of all processes of a service. The latest counters of a process stay in the sum when it doesn't answer or
+ * has ended. Otherwise the sum would fall, which Prometheus takes for a restart: it would count the whole sum as new, and
+ * an alert about five failures would fire because of those of months.
  */
 export function gatherMetrics<Process extends object>() {
   const latest = new Map<Process, ProcessMetrics>()

@@ -5,8 +5,9 @@ import type { Channel } from './channel.ts'
 type Hit = [subject: string, window: number, seconds: number, by: number]
 
 /**
- * Without an answer of the primary process for this long, a process counts for itself, as without Redis. As long as a
- * request waits for the database, because a busy primary may be late, and several counts would admit too many requests.
+ * A process counts for itself, as without Redis, if the primary process doesn't answer for this long. It is as long as a
+ * request waits for the database: a busy primary may be late, and processes that count for themselves admit too many
+ * requests.
  */
 const TIMEOUT_MS = 10_000
 

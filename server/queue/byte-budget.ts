@@ -7,8 +7,8 @@ export type BudgetShare = {
 }
 
 /**
- * Limits the memory of tasks that don't know in advance how much they need. A task waits until its next bytes fit. The first
- * one whose bytes don't fit exceeds the budget until it ends: otherwise tasks would wait for each other forever. All
+ * Limits the memory of tasks that don't know in advance how much they need. A task waits until its next bytes fit. One
+ * task at a time may exceed the budget until it ends, because tasks would otherwise wait for each other forever. All
  * together use at most `max` bytes and the needs of one task.
  */
 export function byteBudget(max: number): () => BudgetShare {

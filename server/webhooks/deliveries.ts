@@ -91,8 +91,9 @@ async function requireActiveEndpoint({ db }: Context, deliveryId: number): Promi
 }
 
 /**
- * Locks the resends of an endpoint until the transaction ends. A bulk resend locks deliveries and then writes to the
- * queue; a single one does so in the order of `recordOutcomes`, so the two must not run at the same time.
+ * Locks the resends of an endpoint until the transaction ends. A bulk resend locks deliveries before it writes to the
+ * queue. A single resend locks them in the opposite order, as `recordOutcomes` does. Both at the same time could wait for
+ * each other.
  */
 async function lockResends(
   { db }: Context,

@@ -5,8 +5,8 @@ import type { Db, Fragment } from '../database/sql.ts'
 import { keptFrom } from './kept.ts'
 
 /**
- * The kept number of deliveries to each endpoint (docs/partitions.md). Deliveries are only added, at the end of the ids,
- * and hidden, at their beginning. Jobs count both in bulk, so that the statements which write deliveries need not.
+ * The kept number of deliveries to each endpoint (docs/partitions.md). New deliveries have the highest ids, and hidden
+ * ones the lowest. Jobs count both in bulk, so that the statements which write deliveries don't count.
  */
 
 const DELIVERIES: SummedRows = {

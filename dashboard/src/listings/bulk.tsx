@@ -312,8 +312,8 @@ function doneIn({ progress, sentAt }: Run, count: number): string {
 const failedIn = ({ failed }: Progress) => [...failed.values()].reduce((sum, n) => sum + n, 0)
 
 /**
- * One call after the other, each under a key of its own, so that a repeated one changes nothing twice. A search can match
- * more listings than it counts, and the edit concerns the number that its dialog says.
+ * Sends one call after the other. Each has its own key, so that a repeated call changes nothing twice. A search can match
+ * more listings than it counts: the edit stops at the number that its dialog has named.
  */
 async function editAll(
   { target: { ids, search, catalog_version }, count }: Pick<Asked, 'target' | 'count'>,

@@ -16,10 +16,10 @@ import {
 import { changeProgress, forgetImport, readImport, storeImport } from './import-store.ts'
 
 /**
- * Runs the import: chunk after chunk, at the pace of the write limit. Each chunk has a key of its own and is the same after
- * a reload, so the service lists it once, however often it is sent. The run goes on while other pages are open. One tab
- * sends, and the others show its progress; the stored progress tells all of them that one has paused or discarded it. After
- * a long interruption the member decides whether it goes on.
+ * Runs the import: it sends one chunk after the other, at the pace of the write limit. Each chunk has its own key and is
+ * the same after a reload, so the service lists it once, however often it is sent. The import goes on while other pages
+ * are open. One tab sends, and the others show its progress. Every tab reads in the stored progress that the import was
+ * paused or discarded. After a long interruption the member decides whether the import goes on.
  */
 
 const CHUNK = 100

@@ -64,7 +64,7 @@ export function InlineInput({
   /** The draft that was sent last. */
   const [sent, setSent] = useState<string>()
   const { isSaving, hasFailed, message, run, forget } = useSave(label)
-  // A save that has begun goes on without the page, and its text is expected to be accepted.
+  // A save that has begun goes on after the page was left, so the text that it sends is not unsaved.
   const isSent = isSaving && !hasFailed && draft === sent
   const isUnsaved = draft !== undefined && draft.trim() !== value && !isSent
   const begin = (shown: string) => {

@@ -13,9 +13,9 @@ const inputOf = (form: HTMLFormElement) =>
   JSON.stringify([...new FormData(form)].filter(([, value]) => value !== ''))
 
 /**
- * The parts of the page, or of an element, with input that is not saved: elements with `data-unsaved`, and forms. A form is
- * compared, because React Aria changes a checkbox without an event when its label is clicked. An element whose loss is
- * another one than input names it in `data-loss`.
+ * The parts of the page, or of an element, with unsaved input: elements with `data-unsaved`, and forms. A form is
+ * compared with its saved input, because React Aria changes a checkbox without an event when its label is clicked.
+ * `data-loss` of an element says what would be lost instead of typed text.
  */
 export const unsavedInput = (within: ParentNode = document) => [
   ...within.querySelectorAll('[data-unsaved]'),
@@ -24,7 +24,7 @@ export const unsavedInput = (within: ParentNode = document) => [
   ),
 ]
 
-/** Asks before an element with input that is not saved is closed. Returns whether it may be. */
+/** Whether an element may be closed. Asks the person if it has unsaved input. */
 export const mayClose = (element: Element) =>
   unsavedInput(element).length === 0 ||
   window.confirm('Close this dialog? What you have typed is not saved.')
@@ -53,7 +53,10 @@ function isRefused(url: string | URL, isBack: boolean): boolean {
   return !window.confirm(`Leave this page? ${loss}`)
 }
 
-/** The part of an address that a form in the page belongs to: the path, and the card to list. Others filter a list. */
+/**
+ * The part of an address that the page's form depends on: the path, and the card to list. The other parameters filter a
+ * list.
+ */
 const formAt = ({ pathname, searchParams }: URL) => `${pathname} ${searchParams.get('item')}`
 
 function askOnNavigate() {

@@ -41,7 +41,7 @@ export function lazyComponent(load: () => Promise<Code>): LazyComponent {
   }
 
   function Lazy() {
-    // As of the render: code that arrives before the effect must lead to another one.
+    // The code may arrive between this rendering and its effect, which must then render it.
     const [isLoaded, setIsLoaded] = useState(code !== undefined)
     useEffect(() => {
       if (!isLoaded) void preload().then(() => setIsLoaded(true))

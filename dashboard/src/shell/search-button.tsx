@@ -28,7 +28,7 @@ export function SearchButton({ load }: { load: SearchDialog }) {
     const loaded = await load().catch(() => undefined)
     if (!dialog.open) return
     const typed = dialog.querySelector('input')!.value
-    // Returns the focus to where it was, and to where the search returns it as well.
+    // Gives the focus back to the element that had it, to which the search will return it as well.
     dialog.close()
     flushSync(() => {
       setIsWaiting(false)

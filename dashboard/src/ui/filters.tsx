@@ -114,8 +114,8 @@ export function SearchFilter({
   const timer = useRef<number>(undefined)
   // Back, or "Clear filters".
   useEffect(() => setText(value), [value])
-  // A layout effect ends before the code of the next page is loaded. Other effects end afterwards, and the text would
-  // take effect meanwhile: the address would lead back to this page.
+  // A layout effect is undone before the code of the next page is loaded. Another effect would be undone later: the typed
+  // text would take effect meanwhile, and its address would lead back to this page.
   useLayoutEffect(() => {
     const forget = () => {
       clearTimeout(timer.current)
@@ -158,8 +158,8 @@ export const PeriodFilter = ({ from, to }: { from: FilterProps; to: FilterProps 
 )
 
 /**
- * A calendar date as `2026-03-01`, or nothing. It takes effect as soon as it is complete: with `replace` if it has
- * changed before while the field had the focus, so that typing a date is one step for Back.
+ * A calendar date as `2026-03-01`, or nothing. It takes effect as soon as it is complete. While the field keeps the
+ * focus, only the first change adds an entry to the history, so that Back undoes a typed date in one step.
  */
 function DateFilter({ label, value, onChange }: FilterProps & { label: string }) {
   const id = useId()

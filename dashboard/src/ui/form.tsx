@@ -18,8 +18,8 @@ import { notifyFailure } from './toast.tsx'
 type FormProps = {
   children: ReactNode
   /**
-   * Gets the named fields. Its error is shown: messages of fields at the fields, all others above the form. A function that
-   * it returns leads to another page: it runs only if the form is still shown.
+   * Saves the named fields. The form shows its error: a field's messages at the field, all others above the fields. The
+   * function that it returns, if any, leads to another page, and is called only while the form is shown.
    */
   onSubmit: (data: FormData) => Promise<undefined | (() => void)>
   label?: string

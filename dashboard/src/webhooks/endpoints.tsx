@@ -238,7 +238,7 @@ function AddDialog({
 }) {
   const attempt = useAttempt()
   const [url, setUrl] = useState('')
-  // From before this dialog: one that its own attempt has added is not a second one.
+  // The list from before this dialog, because an earlier attempt of the dialog may have added the endpoint.
   const [known] = useState(endpoints)
   const isKnown = known.some((endpoint) => endpoint.url === url.trim())
   return (

@@ -14,8 +14,8 @@ const MAX_CONCURRENT_PAGES = 2
 /** Further requests are refused: a visitor would not wait for so long. */
 const MAX_UNFINISHED_PAGES = 100
 /**
- * Places in addition for client addresses with few unfinished pages, so that one client can't take all. One address may have
- * all other places: without TRUST_PROXY it is that of all visitors behind a proxy.
+ * Places that only client addresses with few unfinished pages get, so that one client can't take all places. One address
+ * may take all the others: without TRUST_PROXY, all visitors behind a proxy have the same address.
  */
 const MAX_ADDITIONAL_PAGES = 50
 const FEW_PAGES = 8
