@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { startWebServer } from '../test/fakes/network.ts'
 import { ADDRESS, BUYER, cancel, insertSlice } from '../test/fixtures/orders.ts'
 import { CarrierError, type Parcel } from './carrier.ts'
@@ -396,7 +396,7 @@ describe('a request to Sendcloud that fails', () => {
 
 describe('a service with CARRIER=sendcloud', () => {
   let app: TestApp
-  let seller: Awaited<ReturnType<TestApp['seller']>>
+  let seller: Seller
   beforeAll(async () => {
     app = await startTestApp({
       settings: {

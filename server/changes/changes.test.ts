@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { FEED, startCursor } from '../test/fixtures/changes.ts'
 import { advance, cardItem, hold, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, openShop, sellEach, sendCart, ship } from '../test/fixtures/orders.ts'
@@ -10,7 +10,6 @@ import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
 import { haveChanges, type Position, pruneChanges } from './changes.ts'
 
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 type Change = { kind: string; id: number; change: string; record: { id: number } | null }
 
 let app: TestApp

@@ -6,7 +6,7 @@ import { listListings } from '../listings/listings.ts'
 import { listPayouts } from '../money/payouts.ts'
 import { listAllOrders, listOrders } from '../orders/orders.ts'
 import { listShipments } from '../shipping/all-shipments.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { buy, cancel, openShop, ship } from '../test/fixtures/orders.ts'
 import { rowsRead, vacuumed } from '../test/rows-read.ts'
@@ -15,8 +15,6 @@ import { foldCounts } from './counts.ts'
 import { inTransaction } from './in-transaction.ts'
 import type { Page } from './paging.ts'
 import type { Db } from './sql.ts'
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 /** Another service on the same database. */

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Signals } from '../database/signals.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
@@ -20,7 +20,7 @@ import {
 } from './stream.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let start: Position
 
 beforeAll(async () => {

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES } from '../keys/scopes.ts'
 import { startSchedule } from '../schedule.ts'
-import { type SignedInClient, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
+import {
+  type Seller,
+  type SignedInClient,
+  startTestApp,
+  type TestApp,
+  type TestResponse,
+} from '../test/app.ts'
 import { testDatabase } from '../test/database.ts'
 import { type DatabaseProxy, databaseProxy } from '../test/database-proxy.ts'
 import { emptyDatabase, makeStandby, postmasterOf, query, start } from '../test/embedded-homes.ts'
@@ -18,7 +24,7 @@ let app: TestApp
 /** The database without the proxy. */
 let direct: Awaited<ReturnType<typeof testDatabase>>
 let proxy: DatabaseProxy
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let member: SignedInClient
 beforeAll(async () => {
   direct = await testDatabase('product')

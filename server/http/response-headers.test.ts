@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, importRecords } from '../test/catalog-fixture.ts'
 import { DESCRIPTIONS } from '../test/descriptions.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', rateLimitTime: () => 0 })
   seller = await app.seller()

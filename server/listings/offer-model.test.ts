@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { newBudget, withBudget } from '../database/budget.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { CARDS, importRecords } from '../test/catalog-fixture.ts'
 import {
   advance,
@@ -22,8 +22,6 @@ import { until } from '../test/until.ts'
 import type { OfferChanges } from './offer-changes.ts'
 import { OFFER, offersFrom, openOfferModel } from './offer-model.ts'
 import { offersOf } from './offers.ts'
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 /** Another service on the same database. */

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, LABEL, openShop, PARCEL, ship } from '../test/fixtures/orders.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await openShop(app, PARCEL, LABEL)

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { closeAccount } from '../back-office/close-account.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { receiveLongShipped } from '../orders/transitions.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { mailsTo } from '../test/fixtures/members.ts'
 import {
@@ -22,7 +22,7 @@ import { submitSetup } from './payout-setup.ts'
 const DAYS = 24 * 60 * 60
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await openShop(app, PARCEL, LABEL)

@@ -3,7 +3,7 @@ import { CANCEL_REASONS, type CancelReason } from '../enums.ts'
 import { shipOrder } from '../orders/ship-order.ts'
 import { withLabel } from '../shipping/labeled-slice.ts'
 import { buyLabel } from '../shipping/labels.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   act,
@@ -21,7 +21,7 @@ import {
 import { cancelAsSeller, cancelOrder } from './transitions.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(PARCEL) })

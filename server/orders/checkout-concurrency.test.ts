@@ -1,6 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { randomNumbers } from '../../scripts/random.ts'
-import { OPERATOR_TOKEN, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
+import {
+  OPERATOR_TOKEN,
+  type Seller,
+  startTestApp,
+  type TestApp,
+  type TestResponse,
+} from '../test/app.ts'
 import { cardItem, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -13,8 +19,6 @@ import {
   sendCart,
 } from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 let seller: Seller

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
 import { LETTER, rowOf, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
 import { receiveLongShipped } from './transitions.ts'
@@ -7,7 +7,7 @@ import { receiveLongShipped } from './transitions.ts'
 const DAYS = 24 * 60 * 60
 
 let market: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   market = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await market.seller({

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
-import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   act,
@@ -20,7 +20,7 @@ import { receiveLongShipped } from './transitions.ts'
 type Table = 'listings' | 'slices' | 'orders' | 'mails'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: SHIPS })

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { eurosFromCents } from '../cents.ts'
 import { FULFILMENTS, SELLER_TIERS, type SellerTier } from '../enums.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { cardItem, changeAccount, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { buy, cancel, LABEL, type Line, PARCEL, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 import { commissionOf, grossOf, netOf, paidTo, totalsOf } from './money.ts'
@@ -151,7 +151,7 @@ describe('the totals of a slice', () => {
 
 describe('the API', () => {
   let app: TestApp
-  let seller: Awaited<ReturnType<TestApp['seller']>>
+  let seller: Seller
   beforeAll(async () => {
     app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
     seller = await app.seller({ account: shipsBy(PARCEL, LABEL) })

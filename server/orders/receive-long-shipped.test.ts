@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { runSchedule } from '../schedule.ts'
-import { OPERATOR_TOKEN, startTestApp, type TestApp } from '../test/app.ts'
+import { OPERATOR_TOKEN, type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, eventsOf, PARCEL, rowOf, ship, shipsBy } from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
@@ -10,7 +10,7 @@ import { until } from '../test/until.ts'
 const DAYS = 24 * 60 * 60
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({
     template: 'fixture',

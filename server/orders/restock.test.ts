@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, cancel, PARCEL, rowOf, ship, shipsBy, sliceOf } from '../test/fixtures/orders.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(PARCEL) })

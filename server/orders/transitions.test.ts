@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
 import { CANCELLERS, ORDER_STATUSES, type OrderStatus } from '../enums.ts'
-import { startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp, type TestResponse } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import {
   act,
@@ -19,7 +19,7 @@ import { untilLockWaiters } from '../test/lock-waiters.ts'
 const UNKNOWN_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(PARCEL) })

@@ -7,7 +7,7 @@ import {
   type CarrierShipment,
 } from '../carriers/carrier.ts'
 import type { FileStore } from '../files/file-store.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
 import { sampleValue } from '../test/metrics.ts'
@@ -20,7 +20,7 @@ import { recordReading } from './shipments.ts'
 const NO_REQUEST = { mayRequestLabel: false }
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 /** The sandbox's carrier, unchanged. */
 let simulated: Carrier
 beforeAll(async () => {

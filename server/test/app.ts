@@ -63,13 +63,13 @@ export type TestApp = {
   operator: Client
   withKey(key: string): Client
   /** Creates a seller with API access and a key, and returns a client with that key. */
-  seller(options?: {
-    scopes?: readonly Scope[]
-    account?: Partial<NewAccount>
-  }): Promise<Client & { key: string; keyId: number; accountId: number }>
+  seller(options?: { scopes?: readonly Scope[]; account?: Partial<NewAccount> }): Promise<Seller>
   /** Signs a new member in and returns a client of the dashboard's API. Without an account, creates a seller. */
   member(accountId?: number): Promise<SignedInClient>
 }
+
+/** A client with the key of a seller. */
+export type Seller = Client & { key: string; keyId: number; accountId: number }
 
 /** A client with the cookie of a session, which sends the `Origin` of a browser. */
 export type SignedInClient = Client & {

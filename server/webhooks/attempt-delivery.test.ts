@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { selfSigned } from '../test/certificate.ts'
 import { fakeNetwork, type Site } from '../test/fakes/network.ts'
 import {
@@ -50,7 +50,7 @@ const network = {
 let app: TestApp
 /** Another process on the same database, with a short timeout. */
 let impatient: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS, network })
   impatient = await startTestApp({

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import {
   deliveriesIn,
   endpointOf,
@@ -12,7 +12,7 @@ import {
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let receiver: Receiver
 let endpoint: { id: number; secret: string }
 

@@ -14,7 +14,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { recordEvent } from '../events/record.ts'
 import { sampleData } from '../sandbox/sample-events.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { expectLease } from '../test/delivery-lease.ts'
 import {
   type Arrived,
@@ -58,7 +58,7 @@ beforeAll(async () => {
   third = await more('third')
 })
 
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let receiver: Receiver
 let endpoint: { id: number }
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordEvents } from '../events/record.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import {
   deliveriesIn,
   endpointOf,
@@ -27,7 +27,7 @@ beforeAll(async () => {
   ]
 })
 
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let email: string
 let receiver: Receiver
 let endpoint: { id: number; secret: string }

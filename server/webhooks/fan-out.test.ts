@@ -4,7 +4,7 @@ import { WEBHOOK_EVENTS, type WebhookEvent } from '../enums.ts'
 import { recordEvents } from '../events/record.ts'
 import { checkOut } from '../orders/checkout.ts'
 import { cancelOrder } from '../orders/transitions.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { fakeNetwork } from '../test/fakes/network.ts'
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
@@ -23,7 +23,7 @@ import {
 import { timestamp } from '../time/timestamp.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   const internet = fakeNetwork()
   internet.names.set('dead.example', ['10.0.0.1'])

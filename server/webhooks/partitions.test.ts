@@ -8,7 +8,7 @@ import { recordEvents } from '../events/record.ts'
 import { hasReached, positionIn } from '../events/stream.ts'
 import { pruneOAuth } from '../oauth/grants.ts'
 import { runSchedule } from '../schedule.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { databaseAtVersion } from '../test/database.ts'
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
@@ -27,7 +27,7 @@ const DATA = '{"order_id":1,"cancelled_by":"buyer"}'
 
 let app: TestApp
 let other: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
   const { databaseUrl } = app

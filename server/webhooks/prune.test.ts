@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type NewEvent, recordEvents } from '../events/record.ts'
 import { runSchedule } from '../schedule.ts'
-import { startTestApp, type TestApp } from '../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { type FakeNetwork, fakeNetwork } from '../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../test/fakes/public-receiver.ts'
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
@@ -15,7 +15,7 @@ const DAY = 24 * HOUR
 
 let app: TestApp
 let internet: FakeNetwork
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let hook: PublicReceiver
 let id: number
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { importCatalogFixture, importRecords, SETS } from '../../test/catalog-fixture.ts'
 import {
   cardItem,
@@ -21,7 +21,7 @@ import {
 } from '../../test/fixtures/orders.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   seller = await app.seller({ account: shipsBy(PARCEL) })

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { eurosFromCents } from '../../cents.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { reserve } from '../../listings/reservations.ts'
-import { startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
 import {
   advance,
   cardItem,
@@ -17,8 +17,6 @@ import { buy, eventsOf, type Line, PARCEL, sendCart, shipsBy } from '../../test/
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
 
 const PARCEL_PRICE = eurosFromCents(PARCEL.priceCents)
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 let seller: Seller

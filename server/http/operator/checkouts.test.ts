@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { checkOut } from '../../orders/checkout.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import {
   cardItem,
   changeAccount,
@@ -25,8 +25,6 @@ import {
 } from '../../test/fixtures/orders.ts'
 
 const CHECKOUTS = '/operator/v1/checkouts'
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 let firstSeller: Seller

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
 import {
@@ -19,7 +19,7 @@ const DELIVERIES = '/operator/v1/deliveries'
 
 let app: TestApp
 let internet: FakeNetwork
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let hook: PublicReceiver
 let endpoint: { id: number; secret: string }
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { recordEvents } from '../../events/record.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/public-receiver.ts'
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
@@ -10,7 +10,7 @@ import { resendDeliveries } from '../../webhooks/deliveries.ts'
 
 let app: TestApp
 let internet: FakeNetwork
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let hook: PublicReceiver
 let id: number
 beforeAll(async () => {

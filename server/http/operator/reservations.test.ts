@@ -1,7 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
 import { free, pruneReservations, reserve } from '../../listings/reservations.ts'
-import { OPERATOR_TOKEN, startTestApp, type TestApp, type TestResponse } from '../../test/app.ts'
+import {
+  OPERATOR_TOKEN,
+  type Seller,
+  startTestApp,
+  type TestApp,
+  type TestResponse,
+} from '../../test/app.ts'
 import { testDatabase } from '../../test/database.ts'
 import { advance, cardItem, hold, list, listed, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
@@ -13,7 +19,7 @@ const DEFAULT_TTL_SECONDS = 900
 const NO_RESERVATION = ['999999', '9007199254740991', '0', '-1', '1.5', 'x', '99999999999999999999']
 
 let app: TestApp
-let shop: Awaited<ReturnType<TestApp['seller']>>
+let shop: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
   shop = await app.seller()

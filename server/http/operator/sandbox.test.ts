@@ -3,7 +3,7 @@ import { inTransaction } from '../../database/in-transaction.ts'
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sendMail } from '../../mail/outbox.ts'
 import { markLive, startClock } from '../../sandbox/clock.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { startMailServer } from '../../test/fakes/mail-server.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
 import { deliveriesIn, subscribe } from '../../test/fakes/receiver.ts'
@@ -189,7 +189,7 @@ describe('sandbox e-mail', () => {
 
 describe('sandbox events', () => {
   const EVENTS = '/operator/v1/sandbox/events'
-  let seller: Awaited<ReturnType<TestApp['seller']>>
+  let seller: Seller
   beforeEach(async () => {
     seller = await app.seller()
   })

@@ -1,13 +1,13 @@
 import { readdir } from 'node:fs/promises'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CarrierError } from '../../carriers/carrier.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, changeAccount, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { type InsertedSlice, insertSlice } from '../../test/fixtures/orders.ts'
 import { whileReplaced } from '../../test/while-replaced.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   app = await startTestApp({ settings: NO_LIMITS })
   seller = await app.seller()

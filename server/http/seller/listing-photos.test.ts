@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startPhotoWorker } from '../../photos/photo-worker.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { type FakeNetwork, fakeNetwork } from '../../test/fakes/network.ts'
 import { cardItem, list, listed } from '../../test/fixtures/listings.ts'
 import { jpeg } from '../../test/pictures.ts'
@@ -8,7 +8,7 @@ import { until } from '../../test/until.ts'
 import { pathOf } from '../../test/walk.ts'
 
 let market: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 let internet: FakeNetwork
 beforeAll(async () => {
   internet = fakeNetwork()

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
-import { PUBLIC_URL, startTestApp, type TestApp } from '../../test/app.ts'
+import { PUBLIC_URL, type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { idsOf } from '../../test/catalog-fixture.ts'
 import {
   advance,
@@ -37,8 +37,6 @@ const ROW_KEYS = [
 const ITEM_KEYS = [
   ...['name', 'subtitle', 'image', 'condition', 'language', 'type', 'id', 'friendly_id'],
 ]
-type Seller = Awaited<ReturnType<TestApp['seller']>>
-
 let app: TestApp
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS, rateLimitTime: () => 0 })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { cardItem, gradedItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   ADDRESS,
@@ -26,8 +26,6 @@ const SHIPPING_KEYS = [
   ...['method', 'price', 'paid_to', 'seller_share', 'provider', 'has_label'],
   ...['tracking_code', 'tracking_status', 'label_url', 'expires_at'],
 ]
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ShippingOption } from '../../accounts/account.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, changeAccount, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import {
   act,
@@ -19,8 +19,6 @@ import {
 import { endLockWaiters, untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
 const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
-
-type Seller = Awaited<ReturnType<TestApp['seller']>>
 
 let app: TestApp
 /** Offers all three shipping options. */

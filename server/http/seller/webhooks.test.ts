@@ -1,12 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { NO_LIMITS } from '../../test/fixtures/listings.ts'
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 beforeAll(async () => {
   const internet = fakeNetwork()
   internet.names.set('dead.example', ['10.0.0.1'])

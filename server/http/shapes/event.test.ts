@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
-import { startTestApp, type TestApp } from '../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { mismatchesOf } from '../../test/described-responses.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
@@ -44,7 +44,7 @@ const ADDRESS_KEYS = [
 ]
 
 let app: TestApp
-let seller: Awaited<ReturnType<TestApp['seller']>>
+let seller: Seller
 // biome-ignore lint/suspicious/noExplicitAny: the published description
 let document: any
 /** Describes how an event differs from its published schema; null if it matches. */

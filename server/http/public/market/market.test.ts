@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp, type TestResponse } from '../../../test/app.ts'
+import { type Seller, startTestApp, type TestApp, type TestResponse } from '../../../test/app.ts'
 import { CARDS, importRecords, SETS } from '../../../test/catalog-fixture.ts'
 import {
   advance,
@@ -17,7 +17,7 @@ const PUBLIC_URL = 'https://cards.example'
 const CARD = '/cards/sv3-125'
 
 let app: TestApp
-let shop: Awaited<ReturnType<TestApp['seller']>>
+let shop: Seller
 let otherShop: typeof shop
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: NO_LIMITS })

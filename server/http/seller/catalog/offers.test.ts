@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { startTestApp, type TestApp } from '../../../test/app.ts'
+import { type Seller, startTestApp, type TestApp } from '../../../test/app.ts'
 import { changeAccount, hold, list, NO_LIMITS } from '../../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../../test/lock-waiters.ts'
 import { until } from '../../../test/until.ts'
@@ -16,10 +16,8 @@ const PUBLIC_KEYS = [
 ]
 const MARKETPLACE_URL = 'https://market.example/tcg'
 
-type Shop = Awaited<ReturnType<TestApp['seller']>>
-
 let app: TestApp
-let reader: Shop
+let reader: Seller
 beforeAll(async () => {
   app = await startTestApp({ template: 'fixture', settings: { ...NO_LIMITS, MARKETPLACE_URL } })
   reader = await app.seller()
@@ -439,7 +437,7 @@ async function offersAt(path: string): Promise<Offer[]> {
   return body.data.listings
 }
 
-async function listWith(shop: Shop, item: object): Promise<number> {
+async function listWith(shop: Seller, item: object): Promise<number> {
   const [id] = await list(shop, { language: 'EN', price: 4.5, quantity: 3, ...item })
   return id!
 }
