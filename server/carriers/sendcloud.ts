@@ -1,6 +1,7 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Agent } from 'undici'
 import type { SendcloudSettings } from '../config.ts'
 import type { Log } from '../log.ts'
+import { readBody } from '../outbound/read-body.ts'
 import {
   ACTION_REQUIRED,
   CANCELLED_MESSAGE,
@@ -219,7 +220,11 @@ function openClient({ url, publicKey, secretKey }: SendcloudSettings, timeoutMs:
         },
         body: body ? JSON.stringify(body) : null,
       })
-      const bytes = await readBody(response.body, maxBytes)
+      const bytes = await readBody(
+        response.body,
+        maxBytes,
+        () => new Error(`The response is larger than ${maxBytes} bytes.`),
+      )
       const { statusCode } = response
       if (statusCode >= 200 && statusCode < 300) return bytes
       const reason = `Sendcloud answered ${method} ${pathname} with ${statusCode}${codeIn(bytes)}.`
@@ -280,15 +285,4 @@ function codeIn(bytes: Buffer): string {
   } catch {
     return ''
   }
-}
-
-async function readBody(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body) {
-    length += chunk.length
-    if (length > maxBytes) throw new Error(`The response is larger than ${maxBytes} bytes.`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { guardedConnector } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
 import { webAddress } from '../outbound/public-address.ts'
+import { readBody } from '../outbound/read-body.ts'
 import { realTime } from '../time/real-time.ts'
 import { type ClientMetadata, readMetadata } from './client-metadata.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -113,7 +114,10 @@ async function fetchDocument(
       body.on('error', () => {}).destroy()
       throw invalid(`The document of the program was not found: status ${statusCode}.`)
     }
-    return { body: await readText(body), maxAge: maxAgeOf(headers['cache-control']) }
+    return {
+      body: (await readBody(body, MAX_BYTES, tooLarge)).toString('utf8'),
+      maxAge: maxAgeOf(headers['cache-control']),
+    }
   } catch (error) {
     if (error instanceof OAuthError) throw error
     log.info({ err: error }, 'cannot fetch the document of a client')
@@ -123,18 +127,6 @@ async function fetchDocument(
   }
 }
 
-async function readText(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  // Leaving the loop closes the connection, so nothing beyond the limit is read.
-  for await (const chunk of body) {
-    length += chunk.length
-    if (length > MAX_BYTES) throw invalid('The document of the program is larger than 64 KiB.')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
 function maxAgeOf(cacheControl: string | string[] | undefined): number {
   const text = [cacheControl ?? ''].flat().join(',')
   if (/\bno-(store|cache)\b/i.test(text)) return 0
@@ -142,3 +134,4 @@ function maxAgeOf(cacheControl: string | string[] | undefined): number {
 }
 
 const invalid = (description: string) => new OAuthError('invalid_client', description)
+const tooLarge = () => invalid('The document of the program is larger than 64 KiB.')

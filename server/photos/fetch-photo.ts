@@ -3,6 +3,7 @@ import { reasonFor } from '../outbound/failure-reason.ts'
 import { guardedConnector, PrivateAddressError } from '../outbound/guarded-connector.ts'
 import type { Network } from '../outbound/network.ts'
 import { webAddress } from '../outbound/public-address.ts'
+import { readBody } from '../outbound/read-body.ts'
 import { PhotoError } from './photo.ts'
 
 const MAX_BYTES = 10 * 1024 * 1024
@@ -39,7 +40,7 @@ export async function fetchPhoto(url: string, options: Options): Promise<Buffer>
     }),
   })
   try {
-    return await readBody(
+    return await readPhoto(
       await followRedirects(url, { agent, userAgent: options.userAgent, signal: aborted }),
     )
   } catch (error) {
@@ -84,20 +85,12 @@ async function followRedirects(
 const isRedirect = (status: number, location: unknown) =>
   [301, 302, 303, 307, 308].includes(status) && location !== undefined
 
-async function readBody({ headers, body }: Dispatcher.ResponseData): Promise<Buffer> {
+async function readPhoto({ headers, body }: Dispatcher.ResponseData): Promise<Buffer> {
   if (Number(headers['content-length']) > MAX_BYTES) {
     body.on('error', () => {}).destroy()
     throw tooLarge()
   }
-  const chunks: Buffer[] = []
-  let length = 0
-  // Leaving the loop closes the connection, so nothing beyond the limit is read.
-  for await (const chunk of body) {
-    length += chunk.length
-    if (length > MAX_BYTES) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  return readBody(body, MAX_BYTES, tooLarge)
 }
 
 const permanent = (message: string, cause?: unknown) =>
