@@ -6,14 +6,14 @@ import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
 import { Tabs } from '../ui/tabs.tsx'
-import { DateTime, Missing, Money } from '../ui/values.tsx'
+import { DateTime, Missing } from '../ui/values.tsx'
 import { type Order, useMay, useOrders } from './api.ts'
 import { timesOf } from './days.ts'
 import { Disputes } from './disputes.tsx'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
-import { SlicePage } from './slice.tsx'
+import { SlicePage, UNIT_COLUMNS } from './slice.tsx'
 import { StatusBadge } from './statuses.tsx'
 
 export default function OrdersPage() {
@@ -80,13 +80,7 @@ const COLUMNS: Column<Order>[] = [
   SELLER,
   { key: 'sold', header: 'Sold', cell: ({ created_at }) => <DateTime at={created_at} /> },
   { key: 'status', header: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-  { key: 'units', header: 'Units', align: 'end', cell: ({ quantity }) => quantity },
-  {
-    key: 'price',
-    header: 'Unit price',
-    align: 'end',
-    cell: ({ price }) => <Money amount={price} />,
-  },
+  ...UNIT_COLUMNS,
 ]
 
 function OrderList() {

@@ -128,6 +128,17 @@ function SliceSections({ slice }: { slice: Slice }) {
   )
 }
 
+/** The units of a row and their price. */
+export const UNIT_COLUMNS: Column<Pick<Order, 'quantity' | 'price'>>[] = [
+  { key: 'units', header: 'Units', align: 'end', cell: ({ quantity }) => quantity },
+  {
+    key: 'price',
+    header: 'Unit price',
+    align: 'end',
+    cell: ({ price }) => <Money amount={price} />,
+  },
+]
+
 const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Column<Order>[] => [
   {
     key: 'order',
@@ -160,13 +171,7 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
       </div>
     ),
   },
-  { key: 'units', header: 'Units', align: 'end', cell: ({ quantity }) => quantity },
-  {
-    key: 'price',
-    header: 'Unit price',
-    align: 'end',
-    cell: ({ price }) => <Money amount={price} />,
-  },
+  ...UNIT_COLUMNS,
   {
     key: 'refunded',
     header: 'Refunded',

@@ -11,7 +11,7 @@ import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
 import { type Staff, send, sendDelete, useMay, useRecord } from './api.ts'
-import { StatusBadge } from './statuses.tsx'
+import { REVOCABLE_STATE } from './statuses.tsx'
 
 const ROLES: { value: Staff['role']; label: string; help: string }[] = [
   { value: 'support', label: 'Support', help: 'Reads, resends, cancels, refunds, disputes' },
@@ -116,11 +116,7 @@ const COLUMNS: Column<Staff>[] = [
     ),
   },
   { key: 'role', header: 'Role', cell: ({ role }) => role },
-  {
-    key: 'state',
-    header: 'State',
-    cell: ({ revoked_at }) => <StatusBadge status={revoked_at ? 'revoked' : 'active'} />,
-  },
+  REVOCABLE_STATE,
   { key: 'used', header: 'Last used', cell: ({ last_used_at }) => <DateTime at={last_used_at} /> },
   {
     key: 'added',

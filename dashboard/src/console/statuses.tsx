@@ -1,4 +1,5 @@
 import { Badge, type Tone } from '../ui/badge.tsx'
+import type { Column } from '../ui/table.tsx'
 import type {
   Delivery,
   Dispute,
@@ -61,3 +62,10 @@ export const ReasonedStatus = ({ status, reason }: { status: Status; reason: str
     {reason && <p className="help">{reason}</p>}
   </div>
 )
+
+/** Whether a credential works. */
+export const REVOCABLE_STATE: Column<{ revoked_at: string | null }> = {
+  key: 'state',
+  header: 'State',
+  cell: ({ revoked_at }) => <StatusBadge status={revoked_at ? 'revoked' : 'active'} />,
+}

@@ -10,7 +10,7 @@ import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime } from '../../ui/values.tsx'
 import { type Key, send, sendDelete, useMay, useRecord } from '../api.ts'
-import { StatusBadge } from '../statuses.tsx'
+import { REVOCABLE_STATE } from '../statuses.tsx'
 
 type NewKey = { data: Key; key: string }
 type Asked = { action: 'create' } | { action: 'rotate' | 'revoke'; key: Key }
@@ -117,11 +117,7 @@ const COLUMNS: Column<Key>[] = [
       </div>
     ),
   },
-  {
-    key: 'state',
-    header: 'State',
-    cell: ({ revoked_at }) => <StatusBadge status={revoked_at ? 'revoked' : 'active'} />,
-  },
+  REVOCABLE_STATE,
   { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
   { key: 'used', header: 'Last used', cell: ({ last_used_at }) => <DateTime at={last_used_at} /> },
   {
