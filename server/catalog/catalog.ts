@@ -1,4 +1,5 @@
 import type { YieldToEventLoop } from '../time/time-slices.ts'
+import { append } from './append.ts'
 import {
   byNumber,
   byReleaseDate,
@@ -179,10 +180,4 @@ function groupsOf<T>(items: T[], key: (item: T) => unknown): T[][] {
     last = key(item)
   }
   return groups
-}
-
-function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
-  const values = map.get(key)
-  if (values) values.push(value)
-  else map.set(key, [value])
 }

@@ -1,4 +1,5 @@
 import { remembering } from '../../text/remembering.ts'
+import { append } from '../append.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import { type NameIndex, symbolReadings } from './name-index.ts'
@@ -463,10 +464,4 @@ export function productAttributes<
       }
     },
   }
-}
-
-function append<K, V>(map: Map<K, V[]>, key: K, value: V): void {
-  const values = map.get(key)
-  if (values) values.push(value)
-  else map.set(key, [value])
 }
