@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { expect, it, onTestFinished } from 'vitest'
 import { testDatabase } from '../test/database.ts'
-import { connect } from './connect.ts'
+import { connect, connectAlone } from './connect.ts'
 
 it('a queue pool commits asynchronously, uses no sequential scans and plans each statement once', async () => {
   const { url } = await testDatabase('empty')
@@ -22,6 +23,34 @@ it('a queue pool commits asynchronously, uses no sequential scans and plans each
   ])
   // The test server never waits for the disk, so its `synchronous_commit` is not compared.
   expect(await settingsWith({})).toMatchObject([{ scan: 'on', plans: 'auto' }])
+})
+
+it('the guide names every setting that PgBouncer must ignore, because it refuses connections with others', async () => {
+  const { url } = await testDatabase('empty')
+  const sent = new Set<string>()
+  for (const sql of [
+    connect(url, { max: 1 }),
+    connect(url, { max: 1, forQueue: true }),
+    connectAlone(url),
+  ]) {
+    onTestFinished(() => sql.end())
+    const rows = await sql<{ name: string }[]>`select name from pg_settings where source = 'client'`
+    for (const { name } of rows) sent.add(name)
+  }
+  // PgBouncer knows these itself.
+  for (const name of [
+    'application_name',
+    'client_encoding',
+    'DateStyle',
+    'TimeZone',
+    'standard_conforming_strings',
+  ]) {
+    sent.delete(name)
+  }
+  const guide = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+  const [, list] = /`ignore_startup_parameters` with (.*?), and ignores/.exec(guide)!
+  const named = [...list!.matchAll(/`(\w+)`/g)].map(([, name]) => name!)
+  expect(named.toSorted()).toEqual([...sent].toSorted())
 })
 
 it('dates and days are those of UTC, whatever settings the database has', async () => {
