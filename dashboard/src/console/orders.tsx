@@ -99,7 +99,7 @@ function OrderList() {
         <Select label="Status" options={filterOptions(ORDER_STATUSES)} {...propsOf('status')} />
         <PeriodFilter from={propsOf('from')} to={propsOf('to')} />
         <AccountFilter {...propsOf('account_id')} />
-        <SearchFilter label="Buyer’s e-mail, order or slice key" {...propsOf('q')} />
+        <SearchFilter label="Order, slice or e-mail" {...propsOf('q')} />
       </Filters>
       <RecordList
         query={query}

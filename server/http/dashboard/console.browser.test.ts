@@ -72,7 +72,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     ).body.data
     await page.getByRole('row', { name: /Brock/ }).getByText(shopName).waitFor()
     await expectAccessible(page)
-    await page.getByLabel(/Buyer’s e-mail/).fill('MISTY@buyers.example')
+    await page.getByLabel('Order, slice or e-mail').fill('MISTY@buyers.example')
     await page.getByRole('row', { name: /Brock/ }).waitFor({ state: 'detached' })
     await page.getByRole('row', { name: /Misty/ }).getByRole('link').first().click()
     await page.getByRole('heading', { level: 1, name: `Order ${order}` }).waitFor()
