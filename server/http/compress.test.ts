@@ -50,12 +50,14 @@ it('public pages and documents are compressed for every client that accepts it, 
     ['/market.css', 'accept-encoding'],
     ['/docs/guides/money', 'accept-encoding'],
     ['/docs/pages.css', 'accept-encoding'],
+    ['/docs/scalar.js', 'accept-encoding'],
     ['/openapi.json', 'accept-encoding'],
     ['/tools/openapi.json', 'accept-encoding'],
     ['/operator/openapi.json', 'accept-encoding'],
   ] as const) {
     const plain = await read(url, { accept: 'text/html', 'accept-encoding': 'identity' })
     expect(plain.headers, url).not.toHaveProperty('content-encoding')
+    expect(plain.headers, url).toMatchObject({ vary })
     // The second response of a document comes from its kept bytes.
     for (const encoding of ['gzip', 'gzip, br']) {
       const compressed = await read(url, { accept: 'text/html', 'accept-encoding': encoding })

@@ -46,7 +46,9 @@ export async function compressPublic(
   if (reply.hasHeader('content-encoding')) return payload
   const vary = reply.getHeader('vary')
   const isAccepted = acceptsGzip(request, reply)
-  if (vary !== undefined) reply.header('vary', `${vary}, accept-encoding`)
+  if (vary !== undefined && vary !== 'accept-encoding') {
+    reply.header('vary', `${vary}, accept-encoding`)
+  }
   if (!isAccepted || payload.length < MIN_LENGTH) return payload
   const tag = reply.getHeader('etag')
   if (tag !== undefined) reply.header('etag', `W/${tag}`)
