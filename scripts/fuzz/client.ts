@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 
 /**
  * A raw TCP connection with its own response parser: an HTTP client would refuse to send hostile bytes and would hide
@@ -9,6 +10,7 @@ import { connect, type Socket } from 'node:net'
 export type Response = {
   status: number
   headers: Record<string, string>
+  /** Decompressed. */
   body: Buffer
 }
 
@@ -116,7 +118,11 @@ export function parseResponse(
   if (!status) throw new Error(`no status line: ${excerpt(bytes)}`)
   const headers = headersOf(lines)
   const start = end + 4
-  const done = (body: Buffer, length: number) => ({ response: { status, headers, body }, length })
+  const done = (sent: Buffer, length: number) => {
+    const isCompressed = sent.length > 0 && headers['content-encoding'] === 'gzip'
+    const body = isCompressed ? gunzipSync(sent) : sent
+    return { response: { status, headers, body }, length }
+  }
 
   const hasNoBody = method === 'HEAD' || status < 200 || status === 204 || status === 304
   if (hasNoBody || headers['content-type'] === 'text/event-stream') {

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { pageExample } from '../../server/http/paginate.ts'
 import { exampleReview } from '../../server/http/shapes/review.ts'
@@ -196,6 +197,13 @@ describe('the client of the fuzzer', () => {
     expect(
       parse('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n', 'HEAD')!.response.body,
     ).toHaveLength(0)
+  })
+
+  it('the parser decompresses a body', () => {
+    const sent = gzipSync('ok')
+    const head = `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${sent.length}\r\n\r\n`
+    const bytes = Buffer.concat([Buffer.from(head), sent])
+    expect(parseResponse(bytes, 'GET', false)!.response.body.toString()).toBe('ok')
   })
 
   it('the parser waits for missing bytes, and rejects bytes that are no response', () => {
