@@ -2151,7 +2151,7 @@ export interface PayoutLine {
   shipping: number
 }
 /**
- * What a run has deducted from a payout for the refunds of another slice.
+ * The part of a payout that a run has deducted for the refunds of another slice.
  */
 export interface PayoutDeduction {
   slice_key: string

@@ -23,7 +23,7 @@ export type Payout = {
   deductions: PayoutDeduction[]
 }
 
-/** What a run deducted from a payout for the refunds of another slice. */
+/** The part of a payout that a run deducted for the refunds of another slice. */
 export type PayoutDeduction = {
   sliceKey: string
   /** The rows whose refunds caused it. */

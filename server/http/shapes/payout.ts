@@ -32,7 +32,9 @@ const PayoutDeductionSchema = component(
       }),
       amount: amount('The part of the debt that this payout has paid'),
     },
-    { description: 'What a run has deducted from a payout for the refunds of another slice.' },
+    {
+      description: 'The part of a payout that a run has deducted for the refunds of another slice.',
+    },
   ),
 )
 
