@@ -11,8 +11,8 @@ const FAST = { level: constants.Z_BEST_SPEED }
 
 /**
  * An onSend hook that compresses what scripts of our own pages read. A list of 30 listings has 22 KB: more than a server
- * sends before it waits for the browser's first acknowledgement. No other response for one account is compressed, because the
- * size of a response that another site has caused would tell that site's author about its content (BREACH).
+ * sends before it waits for the browser's first acknowledgement. No other response for one account is compressed, because
+ * the size of a response that another site has caused would tell that site's author about its content (BREACH).
  */
 export async function compressForOwnPages(
   request: FastifyRequest,

@@ -364,8 +364,8 @@ const byClaim = <T>(items: T[], claimOf: (item: T) => ClaimedDelivery): T[] =>
   })
 
 /**
- * Selects rows of the queue by this process's claims, in the order of `byClaim`. Not a join: PostgreSQL expects no leased row if
- * there was none when it analyzed the table, and would compare every claim with every row.
+ * Selects rows of the queue by this process's claims, in the order of `byClaim`. A join would be slow: if no row was leased
+ * when PostgreSQL analyzed the table, it expects none, and compares every claim with every row.
  */
 const claimStillHeld = (db: Db, claims: ClaimedDelivery[]) => db`
   q.delivery_id = any(${claims.map(({ id }) => id)}::bigint[])
