@@ -14,6 +14,7 @@ import { limitDatabaseTime } from './http/database-time.ts'
 import { clientError, errorHandler, malformedUrl, rawResponse } from './http/error-handler.ts'
 import { type FastLane, fastLane } from './http/fast-lane.ts'
 import { gatherBodies } from './http/gather-body.ts'
+import { isMissedByPerson, sendMissingPage } from './http/missing-page.ts'
 import { isNulInPath } from './http/nul-in-path.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
@@ -28,6 +29,8 @@ const MAX_PARAM_LENGTH = 4_096
 
 /** Time for a client to send a complete request. */
 const REQUEST_TIMEOUT_MS = 60_000
+
+const NOTHING = 'There is nothing at this address'
 
 /** Options that tests replace. */
 type AppOptions = {
@@ -100,7 +103,11 @@ export async function buildApp(
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).headers(ALWAYS)
     // Before any byte of the body is read.
-    done(request.is404 ? unknownUrl(request, allowed) : refusal(request))
+    if (!request.is404) return done(refusal(request))
+    const allow = allowed(request.url)
+    if (allow) return done(methodNotAllowed(request.method, allow))
+    if (isMissedByPerson(request)) sendMissingPage(request, reply, NOTHING)
+    else done(notFound(`${NOTHING}.`))
   })
   logResponses(app, ctx)
   app.addHook('onRoute', gatherBodies())
@@ -116,17 +123,9 @@ export async function buildApp(
 const isHead = (bytes: unknown) =>
   Buffer.isBuffer(bytes) && bytes.subarray(0, 5).toString('latin1') === 'HEAD '
 
-function unknownUrl(
-  { url, method }: FastifyRequest,
-  allowed: ReturnType<typeof allowedMethods>,
-): ApiError {
-  const allow = allowed(url)
-  return allow ? methodNotAllowed(method, allow) : notFound('There is nothing at this address.')
-}
-
 function refusal({ url, query, headers: { expect } }: FastifyRequest): ApiError | undefined {
   if (isMalformed(query)) return malformedUrl()
-  if (isNulInPath(url)) return notFound('There is nothing at this address.')
+  if (isNulInPath(url)) return notFound(`${NOTHING}.`)
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') return expectationFailed()
   return undefined
 }

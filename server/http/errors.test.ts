@@ -49,6 +49,28 @@ describe('URLs', () => {
     }
   })
 
+  it('a browser gets a page for an unknown URL outside of the APIs, and JSON inside', async () => {
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+    const open = (path: string) => app.anyone.get(path, { headers: { accept } })
+    for (const path of ['/nothing', '/cards', '/v1s/x?y=1', '/docs/guides/nothing']) {
+      const { status, headers, text } = await open(path)
+      expect([path, status]).toEqual([path, 404])
+      expect(headers).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-request-id': expect.any(String),
+      })
+      const [, start] = /<a href="([^"]*)">Start page/.exec(text) ?? []
+      expect(new URL(start!, `http://cards.example${path}`).pathname).toBe('/')
+    }
+    for (const path of ['/v1', '/v1/nothing', '/tools/v2', '/operator?x=1', '/mcp/nothing']) {
+      const { status, headers } = await open(path)
+      expect([path, status]).toEqual([path, 404])
+      expect(headers['content-type']).toBe('application/json; charset=utf-8')
+    }
+    expect((await app.anyone.post('/nothing', { headers: { accept } })).body.error).toBeDefined()
+  })
+
   it('another method on a known URL gets a 405 with Allow', async () => {
     const response = await app.anyone.put('/v1/cards')
     expect(response.status).toBe(405)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import Type from 'typebox'
 import type { PackedRow, Packing, PackingSlip, PickLine } from '../orders/packing.ts'
 import type { Address } from '../text/address.ts'
@@ -29,10 +29,6 @@ type Print = {
   paper?: (typeof PAPERS)[number] | undefined
   document?: (typeof DOCUMENTS)[number] | undefined
 }
-
-/** Whether the client prefers a page to JSON. */
-export const wantsPage = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
-  /\btext\/html\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept)
 
 const STYLES = readFileSync(new URL('packing.css', import.meta.url), 'utf8')
 /** A6 has a quarter of the space. CSS has no name for it, and Chromium ignores a size with an unknown name. */

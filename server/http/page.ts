@@ -60,6 +60,10 @@ export function acceptsGzip({ raw }: FastifyRequest, reply: FastifyReply): boole
   return new Negotiator(raw).encoding(['gzip', 'identity']) === 'gzip'
 }
 
+/** Whether the client prefers a page to JSON. */
+export const wantsPage = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
+  /\btext\/html\b/i.test(accept) && !/\bapplication\/json\b/i.test(accept)
+
 /** The relative address of the service from a page, so that pages work under any path prefix of a proxy. */
 export function rootOf({ url }: Pick<FastifyRequest, 'url'>): string {
   const depth = url.split('?', 1)[0]!.split('/').length - 2

@@ -3,8 +3,7 @@ import type { Config } from '../../config.ts'
 import type { ApiError } from '../../errors.ts'
 import { catalogued } from '../error-handler.ts'
 import { html } from '../html.ts'
-import { wantsPage } from '../packing-page.ts'
-import { rootOf, sendPage } from '../page.ts'
+import { rootOf, sendPage, wantsPage } from '../page.ts'
 import { plainPage } from '../plain-page.ts'
 
 /**

@@ -5,6 +5,7 @@ import type { Config } from '../../config.ts'
 import { notFound } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { lazy } from '../lazy.ts'
+import { isMissedByPerson, sendMissingPage } from '../missing-page.ts'
 import { sendAsset, sendPage } from '../page.ts'
 import type { App } from '../schema.ts'
 import { layout } from './layout.ts'
@@ -12,6 +13,8 @@ import { renderMarkdown } from './markdown.ts'
 
 /** The service's URL in the documentation. A served guide replaces it by its own. */
 const EXAMPLE_ADDRESS = /^http:\/\/localhost:3000(?=\/|$)/
+
+const MISSING = 'There is no such guide'
 
 const REPOSITORY = new URL('../../../', import.meta.url)
 
@@ -34,7 +37,10 @@ export function guideRoutes(app: App, { config }: Service): void {
   app.get<{ Params: { '*': string } }>('/docs/guides/*', async (request, reply) => {
     const name = request.params['*']
     const guide = (await guides()).get(name)
-    if (!name || !guide) throw notFound('There is no such guide.')
+    if (!name || !guide) {
+      if (isMissedByPerson(request)) return sendMissingPage(request, reply, MISSING)
+      throw notFound(`${MISSING}.`)
+    }
     if (pathOf(request.url).endsWith('/')) {
       return reply.redirect(`../${path.posix.basename(name)}`, 308)
     }
