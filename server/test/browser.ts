@@ -230,8 +230,11 @@ type Injected = { axe: typeof axe }
 /** The minified script: `axe.source` has 1.5 MB, which each page would get and parse. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** A rule that axe lacks: a field's border stands out as 3 to 1 and its placeholder as 4.5 to 1. */
-const FIELD_CONTRAST = `axe.configure({
+/**
+ * Rules that axe lacks: a field's border stands out as 3 to 1 and its placeholder as 4.5 to 1; a list without markers has the
+ * role, without which Safari's screen reader doesn't say that it is a list.
+ */
+const OWN_RULES = `axe.configure({
   checks: [{
     id: 'field-contrast',
     evaluate(field) {
@@ -247,12 +250,21 @@ const FIELD_CONTRAST = `axe.configure({
       if (hasBorder && contrast('borderTopColor') < 3) return false
       return !field.placeholder || contrast('color', '::placeholder') >= 4.5
     },
+  }, {
+    id: 'list-role',
+    evaluate: (list) =>
+      getComputedStyle(list).listStyleType !== 'none' || list.matches('[role], nav *'),
   }],
   rules: [{
     id: 'field-contrast',
     selector: 'input, select, textarea',
     any: ['field-contrast'],
     metadata: { help: 'A field stands out from its background' },
+  }, {
+    id: 'list-role',
+    selector: 'ul, ol',
+    any: ['list-role'],
+    metadata: { help: 'A list without markers has the role' },
   }],
 })`
 
@@ -260,7 +272,7 @@ const FIELD_CONTRAST = `axe.configure({
 export async function expectAccessible(page: Page): Promise<void> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) {
     await page.evaluate(AXE)
-    await page.evaluate(FIELD_CONTRAST)
+    await page.evaluate(OWN_RULES)
   }
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })

@@ -2,6 +2,7 @@ import { Redirect, useLocation } from 'wouter'
 import { CurrentPage, Frame } from '../shell/frame.tsx'
 import { usePreloaded } from '../shell/lazy-page.ts'
 import { Button } from '../ui/button.tsx'
+import { List } from '../ui/list.tsx'
 import { Empty, ErrorState, Loading } from '../ui/states.tsx'
 import { useCaller } from './api.ts'
 import { PAGES } from './pages.ts'
@@ -41,13 +42,13 @@ function SignedIn() {
     >
       <p className="shop">{caller?.name}</p>
       <p className="help">{caller?.role}</p>
-      <ul>
+      <List>
         <li>
           <Button look="quiet" icon="signOut" onPress={session.end}>
             Sign out
           </Button>
         </li>
-      </ul>
+      </List>
     </Frame>
   )
 }

@@ -15,6 +15,7 @@ import { CountField, MoneyField, Select, TextArea, TextField } from '../ui/field
 import { SearchFilter, useFilters } from '../ui/filters.tsx'
 import { Form } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
+import { List } from '../ui/list.tsx'
 import { readCount, readNumber } from '../ui/numbers.ts'
 import { optionsOf } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
@@ -74,7 +75,7 @@ export default function AddListing() {
                     Try another spelling, a number with its set, or only a part of the name.
                   </Empty>
                 ) : (
-                  <ul className="catalog-items">
+                  <List className="catalog-items">
                     {data.map((found) => (
                       <li key={keyOf(found)}>
                         <button
@@ -90,7 +91,7 @@ export default function AddListing() {
                         </button>
                       </li>
                     ))}
-                  </ul>
+                  </List>
                 )
               }
             </Loaded>

@@ -26,6 +26,7 @@ import { Select } from '../ui/fields.tsx'
 import { FormErrors } from '../ui/form.tsx'
 import { formatDateTime, formatMoney, formatNumber, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { List } from '../ui/list.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
@@ -397,7 +398,7 @@ function RowList({
       <summary>
         {label} ({formatNumber(rows.length)})
       </summary>
-      <ul className="import-rows">
+      <List className="import-rows">
         {rows.slice(0, SHOWN).map((row) => (
           <li key={row.position}>
             <span className="row-number">Row {formatNumber(row.number)}</span>
@@ -430,7 +431,7 @@ function RowList({
             </span>
           </li>
         ))}
-      </ul>
+      </List>
       {rows.length > SHOWN && (
         <p className="help">…and {formatNumber(rows.length - SHOWN)} more.</p>
       )}
@@ -467,14 +468,14 @@ function Running({ run, shop }: { run: Run; shop: string }) {
       <FormErrors messages={[...(error ? [error] : []), ...warnings]} />
       {failed.length > 0 && (
         <>
-          <ul className="import-rows">
+          <List className="import-rows">
             {failed.slice(0, SHOWN).map(({ position, reason }) => (
               <li key={position}>
                 <span className="row-number">Row {formatNumber(file.rows[position]!.number)}</span>
                 <span className="error">{reason}</span>
               </li>
             ))}
-          </ul>
+          </List>
           <Button
             icon="download"
             onPress={() => {

@@ -4,6 +4,7 @@ import { readAgain } from '../query-client.ts'
 import { Badge } from '../ui/badge.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
+import { List } from '../ui/list.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
@@ -61,7 +62,7 @@ function DisputeSection({ dispute, row }: { dispute: Dispute; row: OrderRow | un
           </p>
           {answer.message && <blockquote>{answer.message}</blockquote>}
           {answer.photo_urls.length > 0 && (
-            <ul className="links">
+            <List className="links">
               {answer.photo_urls.map((url) => (
                 <li key={url}>
                   <a href={url} target="_blank" rel="noreferrer nofollow">
@@ -69,7 +70,7 @@ function DisputeSection({ dispute, row }: { dispute: Dispute; row: OrderRow | un
                   </a>
                 </li>
               ))}
-            </ul>
+            </List>
           )}
         </>
       )}

@@ -2,6 +2,7 @@ import { Badge } from '../ui/badge.tsx'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { plural } from '../ui/format.ts'
+import { List } from '../ui/list.tsx'
 import { type LabelResult, labelsUrl } from './api.ts'
 import { LABELS } from './words.ts'
 
@@ -20,7 +21,7 @@ export function LabelResults({
   return (
     <Dialog title="Labels" onClose={onClose}>
       <p role="status">{plural(ready.length, 'label is', 'labels are')} ready.</p>
-      <ul className="outcomes">
+      <List className="outcomes">
         {results.map(({ order, label, error }) => (
           <li key={order}>
             <strong>Order {order}</strong>
@@ -30,7 +31,7 @@ export function LabelResults({
             )}
           </li>
         ))}
-      </ul>
+      </List>
       <div className="form-actions">
         {ready.length > 0 && (
           <ExternalLink href={labelsUrl(ready)}>

@@ -6,6 +6,7 @@ import { addressLines } from '../ui/address.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { List } from '../ui/list.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -91,7 +92,7 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
           </p>
         </Section>
         <Section title="History">
-          <ol className="timeline">
+          <List as="ol" className="timeline">
             {slice.timeline.map((moment) => (
               <li key={`${moment.kind} ${moment.at} ${moment.orders[0]}`}>
                 <strong>{sentenceOf(moment)}</strong>
@@ -102,7 +103,7 @@ function Slice({ slice, order }: { slice: OwnSlice; order: number }) {
                 </span>
               </li>
             ))}
-          </ol>
+          </List>
         </Section>
       </div>
       {cancelled && (

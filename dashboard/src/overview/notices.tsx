@@ -4,6 +4,7 @@ import { unlessDoubleClick } from '../ui/double-click.ts'
 import { useFilters } from '../ui/filters.tsx'
 import { formatDateTime, isPast, plural } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { List } from '../ui/list.tsx'
 import { LoadedPage, Pagination } from '../ui/table.tsx'
 import { notifyFailure } from '../ui/toast.tsx'
 import { dismiss, type NoticeRecord, useNotices } from './api.ts'
@@ -19,7 +20,7 @@ export function Notices() {
       <LoadedPage query={query}>
         {({ data, meta }) => (
           <>
-            <ul>
+            <List>
               {data.map((notice) => (
                 <li key={notice.id} className={`notice ${toneOf(notice)}`}>
                   <Icon name={notice.kind === 'key_rotated' ? 'info' : 'warning'} />
@@ -35,7 +36,7 @@ export function Notices() {
                   />
                 </li>
               ))}
-            </ul>
+            </List>
             {meta.last_page > 1 && <Pagination meta={meta} noun="notices" />}
           </>
         )}

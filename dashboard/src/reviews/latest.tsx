@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
+import { List } from '../ui/list.tsx'
 import { Section } from '../ui/section.tsx'
 import { listReviews } from './api.ts'
 import { ReviewEntry, summaryOf } from './review.tsx'
@@ -18,11 +19,11 @@ export function LatestReviews() {
       help={summaryOf(rating, count)}
       actions={<Link href="/orders/reviews">All reviews</Link>}
     >
-      <ul className="reviews short">
+      <List className="reviews short">
         {data.map((review) => (
           <ReviewEntry key={review.id} review={review} />
         ))}
-      </ul>
+      </List>
     </Section>
   )
 }

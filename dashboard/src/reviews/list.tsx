@@ -1,5 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useFilters } from '../ui/filters.tsx'
+import { List } from '../ui/list.tsx'
 import { Section } from '../ui/section.tsx'
 import { Empty } from '../ui/states.tsx'
 import { LoadedPage } from '../ui/table.tsx'
@@ -23,11 +24,11 @@ export function ReviewsOfShop() {
           </Empty>
         ) : (
           <Section title="Reviews" help={summaryOf(rating, reviews)}>
-            <ul className="reviews">
+            <List className="reviews">
               {data.map((review) => (
                 <ReviewEntry key={review.id} review={review} />
               ))}
-            </ul>
+            </List>
           </Section>
         )
       }

@@ -3,6 +3,7 @@ import { PAGES } from '../pages.ts'
 import { Button } from '../ui/button.tsx'
 import { setClock, setTimeZone } from '../ui/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { List } from '../ui/list.tsx'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { CurrentPage, Frame } from './frame.tsx'
 import { ImportBanner } from './import-banner.tsx'
@@ -43,7 +44,7 @@ export function Shell() {
             {me.account.shop_name}
           </p>
           <p className="help">{me.email}</p>
-          <ul>
+          <List>
             {me.shop_url !== null && (
               <li>
                 <a href={me.shop_url}>
@@ -59,7 +60,7 @@ export function Shell() {
                 </Button>
               </form>
             </li>
-          </ul>
+          </List>
         </>
       )}
     </Frame>

@@ -1,6 +1,7 @@
 import { ActionButton } from '../ui/action-button.tsx'
 import { Code } from '../ui/code.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { List } from '../ui/list.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
@@ -75,7 +76,7 @@ function Delivery({
         {delivery.attempts.length === 0 ? (
           <p className="help">{delivery.status === 'pending' ? 'None yet.' : 'None.'}</p>
         ) : (
-          <ol className="attempts">
+          <List as="ol" className="attempts">
             {delivery.attempts.toReversed().map((attempt, index, { length }) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: several can have the same second, and none changes its place
               <li key={length - index}>
@@ -91,7 +92,7 @@ function Delivery({
                 )}
               </li>
             ))}
-          </ol>
+          </List>
         )}
       </Section>
       <Section

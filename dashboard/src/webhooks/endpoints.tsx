@@ -9,6 +9,7 @@ import { ConfirmDialog, Dialog } from '../ui/dialog.tsx'
 import { CheckboxGroup, DateField, Select, TextField } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { calendarDate, plural, serviceNow } from '../ui/format.ts'
+import { List } from '../ui/list.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { optionsOf } from '../ui/options.ts'
@@ -60,7 +61,7 @@ export function EndpointsTab() {
           ) : (
             <>
               <div className="page-actions end">{add}</div>
-              <ul className="endpoints">
+              <List className="endpoints">
                 {rows.map((endpoint) => (
                   <EndpointCard
                     key={endpoint.id}
@@ -68,7 +69,7 @@ export function EndpointsTab() {
                     onAsk={(about) => setAsked({ about, endpoint })}
                   />
                 ))}
-              </ul>
+              </List>
             </>
           )}
           {isAdding && (
@@ -176,13 +177,13 @@ function EndpointCard({
           />
         </div>
       </header>
-      <ul className="events" aria-label="Events">
+      <List className="events" aria-label="Events">
         {events.map((event) => (
           <li key={event}>
             <code title={EVENTS[event]}>{event}</code>
           </li>
         ))}
-      </ul>
+      </List>
       {active
         ? failures > 0 && (
             <Trouble tone="warn">

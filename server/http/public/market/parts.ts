@@ -55,7 +55,8 @@ export const tile = (to: {
   html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${formatEuros(to.lowestCents)}</span>`}</a></li>
 `
 
-export const grid = (tiles: Html[]) => html`<ul class="grid">
+/** A grid of tiles. Safari's screen reader says that a list without markers is a list only if it has the role. */
+export const grid = (tiles: Html[]) => html`<ul class="grid" role="list">
 ${tiles}</ul>`
 
 export const conditionOf = (

@@ -120,7 +120,7 @@ export const productTile = (
 }
 
 /** A list of sets with their logos. */
-export const setList = (sets: SetEntry[], root: string): Html => html`<ul class="sets">
+export const setList = (sets: SetEntry[], root: string): Html => html`<ul class="sets" role="list">
 ${sets.map((set) => {
   const { id, release_date, logo_url, cards_count } = setObject(set)
   const name = withEdition(set.name, set)

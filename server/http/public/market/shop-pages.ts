@@ -52,7 +52,7 @@ const reviewsPart = (
   reviews: Review[],
 ): Html => html`<section class="reviews" aria-labelledby="reviews">
 <h2 id="reviews">Latest reviews</h2>
-<ul>${reviews.map(
+<ul role="list">${reviews.map(
   ({ stars, text, reply, createdAt }) => html`<li>
 <p><span class="rating" role="img" aria-label="${stars} of 5 stars">${'★'.repeat(stars)}${'☆'.repeat(5 - stars)}</span> <span class="muted">${timestamp(createdAt).slice(0, 10)}</span></p>
 ${text !== null && html`<p class="text">${text}</p>`}
