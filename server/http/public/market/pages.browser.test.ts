@@ -79,6 +79,19 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
     }
   })
 
+  it('names and the search keep half of the width of a phone with text of twice the size', async () => {
+    const page = await app.open('/', { width: 320 })
+    for (const path of ['/cards/swsh9tg-TG10', '/shops/long']) {
+      await page.goto(app.address + path)
+      await page.evaluate("document.documentElement.style.fontSize = '200%'")
+      expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(320)
+      const widths = await page
+        .locator('tbody th, [type=search], .filters select')
+        .evaluateAll((all) => all.map(({ clientWidth }) => clientWidth))
+      expect(Math.min(...widths), path).toBeGreaterThan(160)
+    }
+  })
+
   it('no guide is wider than the window of a phone or a desktop', async () => {
     const page = await app.open('/docs', { width: 320 })
     const wide: string[] = []
