@@ -12,7 +12,17 @@ import { rootOf } from '../../page.ts'
 import { type MarketPage, sendMarketPage } from './layout.ts'
 import type { OfferlessPages } from './offerless-pages.ts'
 import { filterForm, offersTable, sellerCell } from './offers-table.ts'
-import { count, day, grid, pageLinks, parametersOf, picture, tile, withEdition } from './parts.ts'
+import {
+  count,
+  day,
+  grid,
+  pageLinks,
+  parametersOf,
+  picture,
+  rarityOf,
+  tile,
+  withEdition,
+} from './parts.ts'
 import { marketQuery, PER_PAGE, pageOf, pageParameter } from './query.ts'
 import { productData } from './structured-data.ts'
 
@@ -30,7 +40,7 @@ export function cardPages(app: FastifyInstance, ctx: Service, prepared: Offerles
     const setName = withEdition(set.name, card.set)
     return {
       title: `${name} · ${setName} ${number} · Cardstall`,
-      description: `${name}, number ${number} of ${setName}${rarity ? `, ${rarity}` : ''}: ${summaryOf(offers)}.`,
+      description: `${name}, number ${number} of ${setName}${rarity ? `, ${rarityOf(rarity)}` : ''}: ${summaryOf(offers)}.`,
       canonical,
       structured: productData(
         { name, image: image_large, category: 'Trading card', url: canonical },
@@ -145,7 +155,7 @@ export function cardTile(
     href: `${root}/cards/${encodeURIComponent(card.id)}`,
     name,
     image: image_small,
-    details: rarity ? `${place}, ${rarity}` : place,
+    details: rarity ? `${place}, ${rarityOf(rarity)}` : place,
     lowestCents: lowest?.get(card.id),
   })
 }
@@ -155,7 +165,7 @@ function facts({ rarity, supertype, hp, types, set }: CardObject, setName: strin
     ['Set', setName],
     ['Series', set.series],
     ['Released', set.release_date && day(set.release_date)],
-    ['Rarity', rarity],
+    ['Rarity', rarity && rarityOf(rarity)],
     ['Kind', supertype === 'Pokemon' ? 'Pokémon' : supertype],
     ['Type', types?.join(', ')],
     ['HP', hp],

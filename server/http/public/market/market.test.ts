@@ -461,6 +461,18 @@ describe('the other pages', () => {
     }
   })
 
+  it('a rarity that its source writes as one word is shown in words', async () => {
+    const other = await startTestApp({ template: 'fixture' })
+    const rarity = 'SpecialIllustrationRare'
+    const card = { ...CARDS[0], id: 'sv3-999', set_id: 'sv3', number: '999', rarity }
+    await importRecords(other.operator, [card])
+    for (const path of ['/cards/sv3-999', '/sets/sv3']) {
+      const { text } = await other.anyone.get(path)
+      expect(text).toContain('Special Illustration Rare')
+      expect(text).not.toContain('SpecialIllustrationRare')
+    }
+  })
+
   it('a search leads to every set and sealed product that it finds, with their number and lowest prices', async () => {
     const other = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
     const crates = Array.from({ length: 60 }, (_, i) => `crate-${i}`)

@@ -32,6 +32,9 @@ export const editionOf = ({ language, region }: Edition) => {
 export const withEdition = (name: string, set: Edition | null) =>
   set === null || set.language === 'EN' ? name : `${name} (${editionOf(set)})`
 
+/** A rarity in words. Some sources write `DoubleRare`. */
+export const rarityOf = (rarity: string) => rarity.replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
+
 /** A card's picture, or its name where there is none. */
 export function picture(
   name: string,
