@@ -28,12 +28,13 @@ ${forDevelopers(config, root)}`,
   }
 }
 
-/** One set of each name: the languages of a set share it. */
+/** One set of each name, because the languages of a set share it. Sets of which the catalog has nothing are left out. */
 function newest(sets: SetEntry[]): SetEntry[] {
   const byName = new Map<string, SetEntry>()
   for (const set of sets) {
     if (byName.size === NEWEST_SETS) break
-    if (!byName.has(set.name)) byName.set(set.name, set)
+    const isEmpty = set.cards.length + set.products.length === 0
+    if (!isEmpty && !byName.has(set.name)) byName.set(set.name, set)
   }
   return [...byName.values()]
 }

@@ -473,6 +473,23 @@ describe('the other pages', () => {
     }
   })
 
+  it('a set of which the catalog has nothing says so, and is not among the newest sets', async () => {
+    const other = await startTestApp({ template: 'fixture' })
+    const empty = {
+      ...SETS[0],
+      id: 'void',
+      shortcut: null,
+      name: 'Void',
+      release_date: '2099-01-01',
+    }
+    await importRecords(other.operator, [empty])
+    const headers = { accept: 'text/html' }
+    expect(linksIn(await other.anyone.get('/', { headers }))).not.toContain('./sets/void')
+    const page = readable(await other.anyone.get('/sets/void'))
+    expect(page).toContain('The catalog has no cards of this set yet.')
+    expect(linksIn(await other.anyone.get('/sets'))).toContain('./sets/void')
+  })
+
   it('a search leads to every set and sealed product that it finds, with their number and lowest prices', async () => {
     const other = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
     const crates = Array.from({ length: 60 }, (_, i) => `crate-${i}`)

@@ -82,7 +82,11 @@ ${logo_url && html`<img src="${logo_url}" alt="" width="220" height="90">`}
 <h1>${name}</h1>
 <p>${count(set.cards.length, 'card')}${released}</p></div>
 </header>
-${grid(cards.map((card) => cardTile(card, root, { lowest: cardPrices, withSet: false })))}
+${
+  cards.length + products.length === 0 &&
+  html`<p class="empty">The catalog has no cards of this set yet.</p>`
+}
+${cards.length > 0 && grid(cards.map((card) => cardTile(card, root, { lowest: cardPrices, withSet: false })))}
 ${pageLinks({}, shown)}
 ${
   products.length > 0 &&
