@@ -92,6 +92,17 @@ describe.skipIf(!chromiumPath)('pages without scripts', () => {
     }
   })
 
+  it('a screen reader reads the name of a card or sealed product in a list once', async () => {
+    const page = await app.open('/search?q=obsidian')
+    const links = await page.locator('main').ariaSnapshot()
+    expect(links).toMatch(/link "Obsidian Flames Booster Box booster box/)
+    expect(links).not.toMatch(/"(.{5,}) \1/)
+    await page.goto(`${app.address}/sets/sv3`)
+    const tiles = await page.locator('.grid').first().ariaSnapshot()
+    expect(tiles).toMatch(/link "Charizard ex 125/)
+    expect(tiles).not.toMatch(/- img/)
+  })
+
   it('no guide is wider than the window of a phone or a desktop', async () => {
     const page = await app.open('/docs', { width: 320 })
     const wide: string[] = []

@@ -35,16 +35,20 @@ export const withEdition = (name: string, set: Edition | null) =>
 /** A rarity in words. Some sources write `DoubleRare`. */
 export const rarityOf = (rarity: string) => rarity.replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
 
-/** A card's picture, or its name where there is none. */
+/**
+ * A card's picture, or its name where there is none. A screen reader reads the name next to it, and no name of a small
+ * picture: each name of a list would be read twice.
+ */
 export function picture(
   name: string,
   url: string | null,
   size: keyof typeof CARD_SIZE = 'small',
 ): Html {
   const [width, height] = CARD_SIZE[size]
-  if (url === null) return html`<span class="picture none">${name}</span>`
-  const loading = size === 'small' ? 'lazy' : 'eager'
-  return html`<img class="picture" src="${url}" alt="${name}" width="${width}" height="${height}" loading="${loading}" decoding="async">`
+  if (url === null) return html`<span class="picture none" aria-hidden="true">${name}</span>`
+  const isSmall = size === 'small'
+  const loading = isSmall ? 'lazy' : 'eager'
+  return html`<img class="picture" src="${url}" alt="${name}"${isSmall && html` aria-hidden="true"`} width="${width}" height="${height}" loading="${loading}" decoding="async">`
 }
 
 /** One tile of a grid: a link with a picture, a name and details. */

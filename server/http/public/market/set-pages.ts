@@ -128,6 +128,6 @@ export const setList = (sets: SetEntry[], root: string): Html => html`<ul class=
 ${sets.map((set) => {
   const { id, release_date, logo_url, cards_count } = setObject(set)
   const name = withEdition(set.name, set)
-  return html`<li><a class="tile" href="${root}/sets/${encodeURIComponent(id)}">${logo_url ? html`<img src="${logo_url}" alt="" width="220" height="90" loading="lazy">` : html`<span class="logo none">${name}</span>`}<strong>${name}</strong><span>${count(cards_count, 'card')}${release_date && `, ${release_date.slice(0, 4)}`}</span></a></li>
+  return html`<li><a class="tile" href="${root}/sets/${encodeURIComponent(id)}">${logo_url ? html`<img src="${logo_url}" alt="" width="220" height="90" loading="lazy">` : html`<span class="logo none" aria-hidden="true">${name}</span>`}<strong>${name}</strong><span>${count(cards_count, 'card')}${release_date && `, ${release_date.slice(0, 4)}`}</span></a></li>
 `
 })}</ul>`
