@@ -10,7 +10,7 @@ export function sandboxNotice(config: Config): Html | false {
   if (!sandbox) return false
   return html`<p class="notice"><strong>This is a sandbox</strong>, made for trying things out. It has a demo seller and a clock that you can advance. The terminal that started the service shows the demo key, the demo seller’s password${
     operatorToken !== undefined &&
-    html` and the operator token, which opens the console of the marketplace’s staff (<code>${publicUrl}/console</code>)`
+    html` and the operator token, which opens the <a href="${publicUrl}/console">console of the marketplace’s staff</a>`
   }.${isMailCaptured(config) && html` It sends no e-mail: <code>GET ${publicUrl}${SANDBOX_MAIL}</code> shows it.`}</p>`
 }
 
