@@ -42,6 +42,7 @@ export function cardPages(app: FastifyInstance, ctx: Service, prepared: Offerles
       title: `${name} · ${setName} ${number} · Cardstall`,
       description: `${name}, number ${number} of ${setName}${rarity ? `, ${rarityOf(rarity)}` : ''}: ${summaryOf(offers)}.`,
       canonical,
+      image: image_large ?? image_small,
       structured: productData(
         { name, image: image_large, category: 'Trading card', url: canonical },
         offers,
@@ -107,6 +108,7 @@ export function productPages(app: FastifyInstance, ctx: Service, prepared: Offer
       title: `${name} · Cardstall`,
       description: `${name}: ${summaryOf(offers)}.`,
       canonical,
+      image: image_url,
       structured: productData(
         { name, image: image_url, category: 'Trading cards, sealed', url: canonical },
         offers,

@@ -13,6 +13,8 @@ export type MarketPage = {
   /** The page's address below MARKETPLACE_URL; undefined for a page that search engines should leave out. */
   canonical?: string | undefined
   main: Html
+  /** A picture of the item, which chats and social networks show next to a link. */
+  image?: string | null | undefined
   /** schema.org data. */
   structured?: object | undefined
   /** The text in the search box. */
@@ -94,7 +96,7 @@ export const sendErrorPage = (
 
 function render(
   { config }: Ctx,
-  { title, description, canonical, main, structured, query }: MarketPage,
+  { title, description, canonical, main, image, structured, query }: MarketPage,
   root: string,
 ): string {
   return html`<!doctype html>
@@ -105,7 +107,7 @@ function render(
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <meta name="description" content="${description}">
-${canonical === undefined ? html`<meta name="robots" content="noindex">` : html`<link rel="canonical" href="${canonical}">`}
+${image && html`<meta property="og:image" content="${image}">\n`}${canonical === undefined ? html`<meta name="robots" content="noindex">` : html`<link rel="canonical" href="${canonical}">`}
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${root}/market.css">${
     structured &&

@@ -350,6 +350,17 @@ describe('a card’s page', () => {
     }
   })
 
+  it('a chat that shows a link to a card or set shows its picture', async () => {
+    const { body } = await shop.get('/v1/cards/sv3-125')
+    const picture = (url: string) => `<meta property="og:image" content="${url}">`
+    expect((await open(CARD)).text).toContain(picture(body.data.image_large))
+    await importRecords(app.operator, [{ ...SETS[0], logo_url: 'https://images.example/logo.png' }])
+    expect((await open(`/sets/${SETS[0]!.id}`)).text).toContain(
+      picture('https://images.example/logo.png'),
+    )
+    expect((await open('/products/poke-ball-tin')).text).not.toContain('og:')
+  })
+
   it('a page is revalidated by its ETag, which changes with an offer', async () => {
     const card = 'gym1-1'
     const { headers } = await open(`/cards/${card}`)

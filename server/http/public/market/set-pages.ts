@@ -76,6 +76,7 @@ ${pageLinks(query, shown)}`,
       title: `${name} · Cardstall`,
       description: `${count(set.cards.length, 'card')} of ${name} (${series}${released}).`,
       canonical: `${ctx.config.marketplaceUrl}/sets/${encodeURIComponent(set.id)}${parametersOf({ page: pageParameter(shown.page) })}`,
+      image: logo_url,
       main: html`<header class="set">
 ${logo_url && html`<img src="${logo_url}" alt="" width="220" height="90">`}
 <div><p class="trail">${series}</p>
