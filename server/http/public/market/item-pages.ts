@@ -16,6 +16,7 @@ import {
   count,
   day,
   grid,
+  langOf,
   pageLinks,
   parametersOf,
   picture,
@@ -52,7 +53,7 @@ export function cardPages(app: FastifyInstance, ctx: Service, prepared: Offerles
 <div class="side">${picture(name, image_large ?? image_small, 'large')}</div>
 <div>
 <p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${setName}</a></p>
-<h1>${name} <span class="collector">${number}</span></h1>
+<h1${langOf(card.set)}>${name} <span class="collector">${number}</span></h1>
 ${facts(object, setName)}
 ${offers.section}
 </div>
@@ -158,6 +159,7 @@ export function cardTile(
     name,
     image: image_small,
     details: rarity ? `${place}, ${rarityOf(rarity)}` : place,
+    edition: card.set,
     lowestCents: lowest?.get(card.id),
   })
 }

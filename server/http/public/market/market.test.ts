@@ -432,9 +432,8 @@ describe('the other pages', () => {
     ] as const) {
       const page = await open(path)
       expect(titleOf(page)).toBe(title)
-      expect(page.text).toContain(
-        `<h1>${/^\/cards/.test(path) ? 'Pikachu' : title.split(' · ')[0]}`,
-      )
+      const heading = /<h1[^>]*>([^<]*)/.exec(page.text)![1]!.trim()
+      expect(heading).toBe(path.startsWith('/cards') ? 'Pikachu' : title.split(' · ')[0])
     }
     await list(otherShop, cardItem({ card: 'np-fr-2' }))
     for (const path of ['/search?q=nintendo+black+star+promos', '/cards/np-2', '/shops/johto']) {
@@ -469,6 +468,20 @@ describe('the other pages', () => {
     expect((await open('/search')).headers.location).toBe('./')
     for (const q of ['%00', '%ED%A0%80', '%F0%9F%94%A5'.repeat(300), "a'--", '%25']) {
       expect((await open(`/search?q=${q}`)).status).toBeLessThan(500)
+    }
+  })
+
+  it('the name of a card has its language, by which browsers select glyphs and voices', async () => {
+    for (const [id, lang] of [
+      ['sv3-jp-125', ' lang="ja"'],
+      ['csv9.5c-tw-001', ' lang="zh-TW"'],
+      ['swsh9-de-9', ' lang="de"'],
+      ['sv3-125', ''],
+    ] as const) {
+      const { body } = await shop.get(`/v1/cards/${id}`)
+      const { name, set } = body.data
+      expect((await open(`/cards/${id}`)).text).toContain(`<h1${lang}>${name} `)
+      expect((await open(`/sets/${set.id}`)).text).toContain(`<strong${lang}>${name}<`)
     }
   })
 

@@ -22,6 +22,16 @@ export const languageOf = (code: string) =>
 
 type Edition = { language: string; region: string }
 
+/**
+ * The attribute of a name that has the language of its set: it selects the glyphs, which differ between Japanese and Chinese,
+ * and the voice of a screen reader. English is the language of the pages.
+ */
+export const langOf = ({ language, region }: Edition): Html | false => {
+  if (language === 'EN') return false
+  const code = LANGUAGE_OF_CODE[language] ?? language.toLowerCase()
+  return html` lang="${code === 'zh' ? `zh-${region.toUpperCase()}` : code}"`
+}
+
 /** The language of a set, and its region if it is not the usual one: `Chinese TW`. */
 export const editionOf = ({ language, region }: Edition) => {
   const isUsual = region === 'int' || region === language.toLowerCase()
@@ -57,9 +67,11 @@ export const tile = (to: {
   name: string
   image: string | null
   details: string
+  /** The set whose language the name has, if it has no other parts. */
+  edition?: Edition
   lowestCents: number | undefined
 }) =>
-  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${formatEuros(to.lowestCents)}</span>`}</a></li>
+  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong${to.edition && langOf(to.edition)}>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${formatEuros(to.lowestCents)}</span>`}</a></li>
 `
 
 /** A grid of tiles. Safari's screen reader says that a list without markers is a list only if it has the role. */
