@@ -7,7 +7,7 @@ import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import { startEmbedded } from '../server/database/embedded/embedded.ts'
 import type { Closers } from '../server/processes/lifecycle.ts'
-import { openService } from '../server/service.ts'
+import { openService, unopened } from '../server/service.ts'
 import { settingsTable } from '../server/settings/settings.ts'
 import { DESCRIPTIONS } from '../server/test/descriptions.ts'
 import { schemaSql } from './schema-sql.ts'
@@ -34,7 +34,8 @@ try {
     SECRET_KEY: 'not-used',
     DATA_DIR: dataDir,
   })
-  const ctx = await openService(config, database.url, pino({ level: 'silent' }), closers)
+  const service = unopened(config, pino({ level: 'silent' }))
+  const ctx = await openService(service, database.url, closers)
   const app = await buildApp(ctx)
   closers.push(() => app.close())
   const fetchJson = async (url: string) => (await app.inject(url)).json()

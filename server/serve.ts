@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { dashboardBuild } from './dashboard/build.ts'
 import { requireSecretKey } from './database/require-secret-key.ts'
 import { serverError } from './errors.ts'
+import { useDataDir } from './files/data-dir.ts'
 import { closeServer, currentConnection } from './http/connections.ts'
 import { rawResponse } from './http/error-handler.ts'
 import { requestIds } from './http/request-id.ts'
@@ -27,7 +28,7 @@ import { markLive } from './sandbox/clock.ts'
 import { type DemoAccess, demoUnlessRefused } from './sandbox/demo-seller.ts'
 import { getOrCreateSecret } from './sandbox/own-secrets.ts'
 import { startSchedule } from './schedule.ts'
-import { openService, type Service } from './service.ts'
+import { openService, type Service, unopened } from './service.ts'
 import { startCarrierPoll } from './shipping/carrier-poll.ts'
 import { groupDigits } from './text/formats.ts'
 import { isLoopback } from './text/loopback.ts'
@@ -55,11 +56,19 @@ export function serve(
       await refuseTakenPort(bound)
       started.closers.push(dashboardBuild().start(started.log).stop)
     }
-    const database = await openInstallation(bound, started)
+    started.closers.push(await useDataDir(bound))
+    const ctx = unopened(await withOwnSecrets(bound), started.log)
+    let app: Promise<FastifyInstance> | undefined
+    const build = () => {
+      app ??= buildApp(ctx)
+      return app
+    }
+    // A failure is reported once the database is open, so that it is stopped again.
+    const database = await openInstallation(bound, started, () => build().catch(() => {}))
     if (database.notice) print(database.notice)
-    const config = await withOwnSecrets(bound)
     try {
-      await startOn(database.url, config, started, primary)
+      await openService(ctx, database.url, started.closers, { primary })
+      await startOn(ctx, build, started, primary)
     } catch (error) {
       throw await database.explain(error)
     }
@@ -84,17 +93,17 @@ function endRequest() {
 }
 
 async function startOn(
-  databaseUrl: string,
-  config: Config,
+  ctx: Service,
+  build: () => Promise<FastifyInstance>,
   { log, closers }: Started,
   primary: PrimaryLink | undefined,
 ): Promise<void> {
-  const ctx = await openService(config, databaseUrl, log, closers, { primary })
+  const { config } = ctx
   await requireSecretKey(ctx)
   // After the checks, because a start with wrong settings must not take the database of a sandbox.
   if (!config.sandbox) await markLive(ctx.db)
-  // While PostgreSQL prepares the next sets, the routes are built.
-  const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
+  // Unless they were built while PostgreSQL started, the routes are built while it prepares the next sets.
+  const [app] = await Promise.all([build(), ctx.catalog.refresh()])
   // Stopped at the same time, because a slow delivery must not keep the service accepting requests.
   const stops = [() => closeGracefully(app, log)]
   closers.push(() => Promise.all(stops.map((stop) => stop())))

@@ -65,16 +65,22 @@ export type Service = Context & {
 }
 
 /**
+ * The service before it is open. Routes are registered on it while the database starts, so they read all other members
+ * only when a request arrives.
+ */
+export const unopened = (config: Config, log: Log) => ({ config, log }) as Service
+
+/**
  * Migrates the database and opens the service. Adds to `closers` as soon as something is open, so that a start that
  * fails can close it again.
  */
 export async function openService(
-  config: Config,
+  service: Service,
   databaseUrl: string,
-  log: Log,
   closers: Closers,
   { network = realNetwork, primary }: { network?: Network; primary?: PrimaryLink | undefined } = {},
 ): Promise<Service> {
+  const { config, log } = service
   const files = await openFileStore(config.storageUrl, log)
   const circuit = circuitFor(databaseUrl)
   const max = connectionsOf(config)
@@ -123,9 +129,7 @@ export async function openService(
   closers.push(() => counters.close())
   const carrier = openCarrier(config, { db: sql, now: clock.now, log }, closers)
 
-  const service: Service = {
-    config,
-    log,
+  return Object.assign(service, {
     db: sql,
     begin,
     share: sharedTransactions((work) => inTransaction(service, work)),
@@ -146,8 +150,7 @@ export async function openService(
     network,
     metrics,
     readiness: { ready: false },
-  }
-  return service
+  } satisfies Omit<Service, 'config' | 'log'>)
 }
 
 function openCarrier(

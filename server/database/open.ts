@@ -26,15 +26,17 @@ export type OpenDatabase = {
 /**
  * Checks that the external database answers, or starts the embedded one.
  *
+ * @param meanwhile called while the embedded PostgreSQL becomes ready, unless it runs already
  * @throws StartError if it cannot be reached or started
  */
 export async function openDatabase(
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
-  log?: Log,
+  { log, meanwhile }: { log?: Log; meanwhile?: () => void } = {},
 ): Promise<OpenDatabase> {
   if (databaseUrl === undefined) {
     const logError = (message: string, err?: unknown) => log?.error({ err }, message)
-    const { url, notice, diskFull, failed, stop } = await startEmbedded({ dataDir, logError })
+    const options = { dataDir, logError, meanwhile }
+    const { url, notice, diskFull, failed, stop } = await startEmbedded(options)
     const explain = async (error: unknown) => {
       const line = await diskFull()
       if (error instanceof StartError) return error

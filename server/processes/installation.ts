@@ -1,7 +1,6 @@
 import { connect, createServer } from 'node:net'
 import type { Config } from '../config.ts'
 import { type OpenDatabase, openDatabase } from '../database/open.ts'
-import { useDataDir } from '../files/data-dir.ts'
 import { StartError } from '../start-error.ts'
 import type { Started } from './lifecycle.ts'
 
@@ -74,15 +73,13 @@ export function cannotListen(error: NodeJS.ErrnoException, { port, host }: Addre
   }
 }
 
-/**
- * Marks DATA_DIR as in use, and opens the database. A process ends when its embedded database has failed permanently.
- */
+/** Opens the database of a DATA_DIR that is in use. A process ends when its embedded database has failed permanently. */
 export async function openInstallation(
   config: Config,
   { log, closers, fail }: Started,
+  meanwhile?: () => void,
 ): Promise<OpenDatabase> {
-  closers.push(await useDataDir(config))
-  const opening = openDatabase(config, log)
+  const opening = openDatabase(config, { log, meanwhile })
   if (config.databaseUrl === undefined) {
     // Added before it is open, because a signal during the first start must also stop the database.
     closers.push(() =>

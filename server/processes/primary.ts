@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Config } from '../config.ts'
 import { dashboardBuild } from '../dashboard/build.ts'
+import { useDataDir } from '../files/data-dir.ts'
 import { memoryCounters } from '../limits/counters.ts'
 import type { Log } from '../log.ts'
 import type { ProcessMetrics } from '../metrics.ts'
@@ -37,7 +38,10 @@ async function start(config: Config, started: Started): Promise<void> {
   await refuseTakenPort(config)
   started.closers.push(dashboardBuild().start(started.log).stop)
   // The first process checks an external database.
-  if (config.databaseUrl === undefined) await openInstallation(config, started)
+  if (config.databaseUrl === undefined) {
+    started.closers.push(await useDataDir(config))
+    await openInstallation(config, started)
+  }
   const processes = openProcesses(started)
   started.closers.push(processes.stop)
   // Alone, because it migrates the database and imports the catalog, or reports why it cannot start.

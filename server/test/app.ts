@@ -15,8 +15,7 @@ import { startSession } from '../members/sessions.ts'
 import type { Network } from '../outbound/network.ts'
 import { runDuePhotos } from '../photos/photo-worker.ts'
 import type { Closers } from '../processes/lifecycle.ts'
-import type { Service } from '../service.ts'
-import { openService } from '../service.ts'
+import { openService, type Service, unopened } from '../service.ts'
 import { runDuePolls } from '../shipping/carrier-poll.ts'
 import { runDueDeliveries } from '../webhooks/delivery-worker.ts'
 import { type Template, testDatabase } from './database.ts'
@@ -107,11 +106,14 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   whenFileEnds(async () => {
     for (const close of closers.reverse()) await close()
   })
-  const ctx = await openService(config, databaseUrl, log, closers, { network: options.network })
+  const ctx = unopened(config, log)
+  // Before the service is open, as at a start.
+  const app = await buildApp(ctx)
+  await openService(ctx, databaseUrl, closers, { network: options.network })
   ctx.readiness.ready = true
   const { rateLimitTime } = options
   if (rateLimitTime) ctx.limiter = rateLimiter(memoryCounters(), rateLimitTime)
-  const [app] = await Promise.all([buildApp(ctx), ctx.catalog.refresh()])
+  await ctx.catalog.refresh()
   closers.push(() => closeServer(app))
 
   const { publicUrl, sandbox, operatorToken } = config

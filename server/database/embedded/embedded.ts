@@ -12,7 +12,7 @@ import {
   locationNotice,
   readOrCreatePassword,
 } from './cluster.ts'
-import { RECOVERY_TIMEOUT_MS, startServer } from './launch.ts'
+import { type Launch, RECOVERY_TIMEOUT_MS, startServer } from './launch.ts'
 import { diskFullLine, readSince, rotateRegularly, sizeOf } from './log.ts'
 import { endOrphans } from './orphans.ts'
 import { osUserFor } from './os-user.ts'
@@ -47,12 +47,14 @@ export type EmbeddedDatabase = {
  * Files in `dataDir`: `postgres` (the cluster, or a link to it), `postgres.password`, `postgres.log`, `postgres.lock`.
  *
  * @param options.settings PostgreSQL's settings (`fsync`, `shared_buffers`), if this call starts the server
+ * @param options.meanwhile called while PostgreSQL becomes ready, if this call starts the server
  */
 export async function startEmbedded(options: {
   dataDir: string
   databaseName?: string
   settings?: Record<string, string>
   logError?: (message: string, error?: unknown) => void
+  meanwhile?: (() => void) | undefined
 }): Promise<EmbeddedDatabase> {
   const dataDir = await writable(resolve(options.dataDir))
   const databaseName = options.databaseName ?? 'cardstall'
@@ -61,7 +63,7 @@ export async function startEmbedded(options: {
   const release = await lockExclusive(lockOf(dataDir))
   if (!release) throw new StartError(`another process is still starting or stopping ${dataDir}`)
   try {
-    const { cluster, server, running } = await findOrStart(dataDir, options.settings ?? {})
+    const { cluster, server, running } = await findOrStart(dataDir, options)
     try {
       await ensureDatabase(server, databaseName)
       const logged = await sizeOf(cluster.log)
@@ -113,7 +115,7 @@ const lockOf = (dataDir: string) => join(dataDir, START_LOCK)
 
 async function findOrStart(
   dataDir: string,
-  settings: Record<string, string>,
+  { settings = {}, meanwhile }: { settings?: Launch['settings']; meanwhile?: Launch['meanwhile'] },
 ): Promise<{ cluster: Cluster; running: boolean; server: Server }> {
   const binaries = await findBinaries()
   const found = await findCluster(dataDir, binaries)
@@ -130,7 +132,7 @@ async function findOrStart(
   const native = await reachableBinaries(binaries, osUser, dataDir)
   const directory = found ?? (await createCluster({ dataDir, native, osUser, password }))
   const cluster = { directory, password, log }
-  const server = await startServer({ cluster, native, osUser, settings })
+  const server = await startServer({ cluster, native, osUser, settings, meanwhile })
   return { cluster, running: false, server }
 }
 

@@ -20,10 +20,10 @@ export function healthRoutes(app: App, ctx: Service): void {
 }
 
 /** Queries the database. Concurrent checks share one query, so that they don't pile up if the database hangs. */
-function databaseCheck({ db }: Pick<Service, 'db'>): () => Promise<boolean> {
+function databaseCheck(ctx: Pick<Service, 'db'>): () => Promise<boolean> {
   let pending: Promise<boolean> | undefined
   const check = () => {
-    const result = db`select 1`.then(
+    const result = ctx.db`select 1`.then(
       () => true,
       () => false,
     )

@@ -1,12 +1,6 @@
 import { eurosFromCents } from '../../../cents.ts'
-import type { Config } from '../../../config.ts'
-import {
-  type ItemOffers,
-  idAt,
-  OFFER,
-  type OfferModel,
-  type Shop,
-} from '../../../listings/offer-model.ts'
+import { type ItemOffers, idAt, OFFER, type Shop } from '../../../listings/offer-model.ts'
+import type { Service } from '../../../service.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
 /** The JSON of an item's offers, and what it depends on. */
@@ -23,7 +17,7 @@ export type OfferJson = {
  * Writes offers of the model as the public listings of §2.6. All texts come from `offerJson` and `sellerJson`: those of a
  * variant and of a shop are made once.
  */
-export function offerWriter({ variants, shops }: OfferModel, addresses: Config) {
+export function offerWriter(ctx: Pick<Service, 'offers' | 'config'>) {
   const middles: string[] = []
   const sellers = new WeakMap<Shop['seller'], string>()
 
@@ -31,7 +25,7 @@ export function offerWriter({ variants, shops }: OfferModel, addresses: Config) 
   const middleOf = (variant: number): string => {
     const known = middles[variant]
     if (known !== undefined) return known
-    const text = textOf({ ...variants[variant]!, description: null, photos: [] })
+    const text = textOf({ ...ctx.offers.variants[variant]!, description: null, photos: [] })
     const middle = text.slice(
       text.indexOf(PRICE) + PRICE.length,
       text.indexOf(AVAILABLE) + AVAILABLE.length - 1,
@@ -44,23 +38,24 @@ export function offerWriter({ variants, shops }: OfferModel, addresses: Config) 
   const endOf = (
     texts: Pick<Parameters<typeof offerJson>[0], 'description' | 'photos'>,
   ): string => {
-    const text = textOf({ ...variants[0]!, ...texts })
+    const text = textOf({ ...ctx.offers.variants[0]!, ...texts })
     return text.slice(text.indexOf(AVAILABLE) + AVAILABLE.length, -1)
   }
 
   const textOf = (fields: Omit<Parameters<typeof offerJson>[0], keyof typeof NUMBERS>) =>
-    JSON.stringify(offerJson({ ...fields, ...NUMBERS }, addresses))
+    JSON.stringify(offerJson({ ...fields, ...NUMBERS }, ctx.config))
 
   const sellerOf = ({ seller }: Shop): string => {
     let text = sellers.get(seller)
     if (text === undefined) {
-      text = `,"seller":${JSON.stringify(sellerJson(seller, addresses))}}`
+      text = `,"seller":${JSON.stringify(sellerJson(seller, ctx.config))}}`
       sellers.set(seller, text)
     }
     return text
   }
 
   return ({ numbers, texts, reservations }: ItemOffers, now: number): OfferJson => {
+    const { shops } = ctx.offers
     let text = ''
     let shopVersion = 0
     let validUntil = Number.POSITIVE_INFINITY

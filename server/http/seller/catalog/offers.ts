@@ -38,7 +38,7 @@ export type ShownItem = {
  * the database's rows would give.
  */
 export function offersInMemory(ctx: Service) {
-  const write = offerWriter(ctx.offers, ctx.config)
+  const write = offerWriter(ctx)
 
   const responseOf = (offers: ItemOffers, { identity, toJson }: ShownItem) => {
     ctx.offers.used(offers)
