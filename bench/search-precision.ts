@@ -336,7 +336,10 @@ async function readCatalogFiles(files: string[]): Promise<Catalog> {
       sets: sets.map((set) =>
         setEntry(
           { ...set, visible: true },
-          (cards.get(set.id) ?? []).map((c) => ({ ...c, rarity: c.rarity ?? null, visible: true })),
+          (cards.get(set.id) ?? []).map((card) => ({
+            ...{ ...card, rarity: card.rarity ?? null, friendly_id: null, visible: true },
+            json: '{"visible":true}',
+          })),
           products.filter((p) => p.set_id === set.id).map((p) => ({ ...p, visible: true })),
           'https://m.example',
         ),

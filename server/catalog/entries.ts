@@ -60,8 +60,12 @@ export type ProductEntry = {
 
 /** Rows of the database, as written by an import. */
 export type SetRow = Row<SetRecord>
-export type CardRow = Row<CardRecord>
 export type ProductRow = Row<ProductRecord>
+/** The fields of a card that requests use, and its JSON: see `cardText`. */
+export type CardRow = Pick<Row<CardRecord>, 'id' | 'name' | 'number' | 'rarity' | 'visible'> & {
+  friendly_id: string | null
+  json: string
+}
 type Row<Record> = Omit<Record, 'type' | 'visible'> & { visible: boolean }
 
 /** Most names, numbers and rarities occur many times: equal ones share a string, and numbers a sort key. */
@@ -143,14 +147,13 @@ function addCards(
   const pieces: string[] = []
   let start = 0
   for (const row of rows) {
-    const friendlyId = set.shortcut === null ? null : `${set.shortcut}_${row.number}`
-    const text = cardText(row, friendlyId, marketplaceUrl)
+    const text = cardText(row, marketplaceUrl)
     const end = start + Buffer.byteLength(text)
     pieces.push(text)
     const cards = row.visible ? set.cards : set.hiddenCards
     cards.push({
       id: row.id,
-      friendlyId,
+      friendlyId: row.friendly_id,
       name: shared(row.name),
       number: shared(row.number),
       rarity: row.rarity === null ? null : shared(row.rarity),

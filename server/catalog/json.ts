@@ -45,26 +45,17 @@ export const setJson = (
 /** The bytes that complete a card in a list: its set's JSON, a brace and a comma. */
 export const afterCard = (json: Buffer): Buffer => Buffer.concat([json, Buffer.from('},')])
 
-/** Serialises a Card object up to and including `"set":`. */
+/**
+ * Completes the JSON of a card up to and including `"set":`. PostgreSQL has written it with all other fields of the Card
+ * object in their order and `visible` as the last, and with the same bytes as `JSON.stringify`, which would take longer.
+ */
 export function cardText(
-  row: Shown<CardRecord>,
-  friendlyId: string | null,
+  { id, visible, json }: { id: string; visible: boolean; json: string },
   marketplaceUrl: string,
 ): string {
-  const object = JSON.stringify({
-    id: row.id,
-    friendly_id: friendlyId,
-    name: row.name,
-    number: row.number,
-    rarity: row.rarity,
-    supertype: row.supertype,
-    hp: row.hp,
-    types: row.types,
-    image_small: row.image_small,
-    image_large: row.image_large,
-    url: `${marketplaceUrl}/cards/${encodeURIComponent(row.id)}`,
-  })
-  return `${object.slice(0, -1)},"set":`
+  const before = json.slice(0, -`"visible":${visible}}`.length)
+  const url = JSON.stringify(`${marketplaceUrl}/cards/${encodeURIComponent(id)}`)
+  return `${before}"url":${url},"set":`
 }
 
 /** Serialises a Sealed product object. */

@@ -16,7 +16,7 @@ import {
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import { browseCards, browseProducts, browseSets } from './browse.ts'
-import type { Catalog } from './catalog.ts'
+import { type Catalog, listedCard } from './catalog.ts'
 import { findCard, findProduct, findSet } from './identifiers.ts'
 import { type CatalogReader, openCatalog } from './reader.ts'
 
@@ -172,6 +172,24 @@ describe('a catalog import', () => {
     expect(slugsOf((await seller.get('/v1/products?per_page=1')).body.data)).toEqual([
       'nintendo-promo-pack',
     ])
+  })
+
+  it('a card’s bytes are those of JSON.stringify, whatever characters its texts have', async () => {
+    const name = '"}, {"a\\n/\'<é\u2028ガ😀 "visible":true}'
+    const card = {
+      ...{ id: 'sv3-odd', set_id: 'sv3', name, number: '7"\\', rarity: null, supertype: name },
+      ...{ hp: '1"', types: [name, 'a, b'], image_small: null, image_large: null },
+    }
+    for (const visible of [true, false]) {
+      await importAll({ type: 'card', ...card, visible })
+      const { start, end, set } = listedCard(current(), card.id)!
+      const { set_id: _, id, ...others } = card
+      const shown = { id, friendly_id: `${set.shortcut}_7"\\`, ...others }
+      const url = `${market.ctx.config.marketplaceUrl}/cards/${id}`
+      expect(set.cardBytes.toString('utf8', start, end)).toBe(
+        `${JSON.stringify({ ...shown, url }).slice(0, -1)},"set":`,
+      )
+    }
   })
 
   it('a catalog import does not change the snapshot of a running request', async () => {

@@ -42,6 +42,8 @@ const REFRESH_INTERVAL_MS = 2_000
 const RETRY_MS = 1_000
 /** More rows at the same time would lengthen the pauses of the garbage collector. */
 const SETS_PER_QUERY = 15
+/** PostgreSQL works on a second query while the result of the first waits to be read. */
+const QUERIES_AHEAD = 2
 
 /**
  * Keeps the catalog in memory. Its snapshot is empty until the first `refresh`. At each signal of an import it reads the
@@ -197,12 +199,9 @@ async function changesSince(
   ])
   const sets: SetEntry[] = []
   const texts = sharedTexts()
-  for await (const { batch, cards, products } of contents(db, setRows)) {
-    const cardsOf = new Map(cards.map((set) => [set.set_id, set.cards]))
-    const productsOf = Map.groupBy(products, (product) => product.set_id)
-    for (const set of batch) {
-      const ownCards = cardsOf.get(set.id) ?? []
-      sets.push(setEntry(set, ownCards, productsOf.get(set.id) ?? [], marketplaceUrl, texts))
+  for await (const contents of contentsOf(db, setRows)) {
+    for (const { row, cards, products } of contents) {
+      sets.push(setEntry(row, cardRows(cards), products ?? [], marketplaceUrl, texts))
       await yieldToEventLoop()
     }
   }
@@ -215,45 +214,57 @@ async function changesSince(
 }
 
 /** Reads the cards and products of some sets at a time. PostgreSQL prepares the next ones while the caller uses these. */
-async function* contents(db: Db, sets: SetRow[]) {
-  const batches: SetRow[][] = []
+async function* contentsOf(db: Db, sets: SetRow[]) {
+  const reading: ReturnType<typeof readContents>[] = []
   for (let from = 0; from < sets.length; from += SETS_PER_QUERY) {
-    batches.push(sets.slice(from, from + SETS_PER_QUERY))
+    const contents = readContents(db, sets.slice(from, from + SETS_PER_QUERY))
+    // If an earlier query fails, nothing awaits this one.
+    contents.catch(() => {})
+    reading.push(contents)
+    if (reading.length > QUERIES_AHEAD) yield await reading.shift()!
   }
-  const [first, ...following] = batches
-  if (!first) return
-  let next = readContent(db, first)
-  for (const batch of following) {
-    const current = next
-    next = readContent(db, batch)
-    // If the current batch fails, nothing awaits this one.
-    next.catch(() => {})
-    yield await current
-  }
-  yield await next
+  for (const contents of reading) yield await contents
 }
 
-async function readContent(db: Db, batch: SetRow[]) {
-  const ids = batch.map((set) => set.id)
-  const [cards, products] = await Promise.all([
-    // One value for each set: PostgreSQL makes the objects meanwhile, and they are read in half of the time. In one
-    // order, because the digest of a set is the same in every process.
-    db<{ set_id: string; cards: CardRow[] }[]>`
-      select set_id, json_agg(card order by id) as cards
-      from (
-        select
-          id, set_id, name, number, rarity, supertype, hp, types, image_small, image_large,
-          visible
-        from cards
-        where set_id = any(${ids}::text[])
-      ) card
-      group by set_id
-    `,
-    db<ProductRow[]>`
-      select slug, name, category, set_id, image_url, release_date, visible
-      from products
-      where set_id = any(${ids}::text[])
-    `,
-  ])
-  return { batch, cards, products }
+async function readContents(db: Db, sets: SetRow[]) {
+  const rows = new Map(sets.map((set) => [set.id, set]))
+  // One value for each set: PostgreSQL makes the objects meanwhile, and they are read in half of the time. The fields are
+  // those of the Card object. In one order, because the digest of a set is the same in every process.
+  const contents = await db<{ id: string; cards: string | null; products: ProductRow[] | null }[]>`
+    select
+      id,
+      (
+        select json_agg(card order by card.id)::text
+        from (
+          select
+            id, sets.shortcut || '_' || number as friendly_id, name, number, rarity, supertype, hp,
+            types, image_small, image_large, visible
+          from cards
+          where set_id = sets.id
+        ) card
+      ) as cards,
+      (
+        select json_agg(product)
+        from (
+          select slug, name, category, set_id, image_url, release_date, visible
+          from products
+          where set_id = sets.id
+        ) product
+      ) as products
+    from sets
+    where id = any(${[...rows.keys()]}::text[])
+  `
+  return contents.map(({ id, ...content }) => ({ row: rows.get(id)!, ...content }))
+}
+
+/** Between two objects of `json_agg`. Within them, a line break is escaped. */
+const BETWEEN_OBJECTS = ', \n '
+
+/** Reads the cards of a set with the text of each. */
+function cardRows(json: string | null): CardRow[] {
+  if (json === null) return []
+  const texts = json.slice(1, -1).split(BETWEEN_OBJECTS)
+  const rows: CardRow[] = JSON.parse(json)
+  for (const [i, row] of rows.entries()) row.json = texts[i]!
+  return rows
 }

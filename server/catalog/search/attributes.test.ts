@@ -123,7 +123,10 @@ const setRow = (set: Partial<SetRow> & { id: string; name: string }): SetRow => 
 const cardRow =
   (setId: string) =>
   ([number, name, rarity = null]: [string, string, (string | null)?]) =>
-    ({ id: `${setId}-${number}`, set_id: setId, name, number, rarity, visible: true }) as CardRow
+    ({
+      ...{ id: `${setId}-${number}`, friendly_id: null, name, number, rarity, visible: true },
+      json: '{"visible":true}',
+    }) satisfies CardRow
 
 const productRows = ({ id, name }: { id: string; name: string }) =>
   [
