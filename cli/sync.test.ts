@@ -70,16 +70,30 @@ describe('sync and webhooks', () => {
     for (const { body, headers } of receiver.arrived) await verify(body, headers, secret)
   })
 
-  it.each(['--json', '--ndjson', '--quiet'])('listen with %s shows its secret', async (option) => {
-    const { child, ended } = start(['webhooks', 'listen', '--forward', 'http://x.example', option])
-    let text = ''
-    child.stderr.on('data', (data) => {
-      text += data
-    })
-    await until('the secret is shown', () => /secret is svc_whsec_\w{40}\n/.test(text))
-    child.kill('SIGKILL')
-    expect((await ended).stdout).toBe('')
-  })
+  it.each(['--json', '--ndjson', '--quiet'])(
+    'listen with %s shows its secret, and that it waits or has lost its connection unless it is quiet',
+    async (option) => {
+      const { child, ended } = start([
+        'webhooks',
+        'listen',
+        '--forward',
+        'http://x.example',
+        option,
+      ])
+      let text = ''
+      child.stderr.on('data', (data) => {
+        text += data
+      })
+      await until('the secret is shown', () => /secret is svc_whsec_\w{40}\n/.test(text))
+      if (option !== '--quiet') {
+        await until('it listens', () => text.includes('Waiting for events.'))
+        app.app.server.closeAllConnections()
+        await until('it notices', () => text.includes('The connection is lost.'))
+      }
+      child.kill('SIGKILL')
+      expect((await ended).stdout).toBe('')
+    },
+  )
 
   it('listen prints resends, and begins now if its place is of another database', async () => {
     const env = { XDG_CONFIG_HOME: file('place') }
@@ -168,30 +182,37 @@ describe('sync and webhooks', () => {
     await ended
   })
 
-  it('sync says once that the service cannot be reached, and when it is reached again', async () => {
-    let isAway = false
-    const address = await startProxy((request, response) => {
-      if (!isAway || !request.url!.includes('/changes')) return undefined
-      return response.writeHead(503, { 'retry-after': '0' }).end()
-    })
-    const env = { CARDSTALL_URL: address }
-    const { child, ended } = start(['sync', '--cursor', 'away', '--after', 'now'], { env })
-    let text = ''
-    child.stderr.on('data', (data) => {
-      text += data
-    })
-    await until('it starts', () => text.includes('Starting now'))
-    isAway = true
-    await list(seller, cardItem())
-    await until('it notices', () => text.includes('cannot be reached'))
-    isAway = false
-    // Without a change, the first response would come after half a minute.
-    await list(seller, cardItem())
-    await until('it is back', () => text.includes('reached again'))
-    child.kill('SIGINT')
-    await ended
-    expect(text.match(/cannot be reached/g)).toHaveLength(1)
-  })
+  it.each([
+    ['as text', 'away', []],
+    ['as NDJSON', 'away-ndjson', ['--ndjson']],
+  ])(
+    'sync %s says once that the service cannot be reached, and when it is reached again',
+    async (_, name, output) => {
+      let isAway = false
+      const address = await startProxy((request, response) => {
+        if (!isAway || !request.url!.includes('/changes')) return undefined
+        return response.writeHead(503, { 'retry-after': '0' }).end()
+      })
+      const env = { CARDSTALL_URL: address }
+      const args = ['sync', '--cursor', name, '--after', 'now', ...output]
+      const { child, ended } = start(args, { env })
+      let text = ''
+      child.stderr.on('data', (data) => {
+        text += data
+      })
+      await until('it starts', () => readFile(file(name), 'utf8').catch(() => undefined))
+      isAway = true
+      await list(seller, cardItem())
+      await until('it notices', () => text.includes('cannot be reached'))
+      isAway = false
+      // Without a change, the first response would come after half a minute.
+      await list(seller, cardItem())
+      await until('it is back', () => text.includes('reached again'))
+      child.kill('SIGINT')
+      await ended
+      expect(text.match(/cannot be reached/g)).toHaveLength(1)
+    },
+  )
 
   it('the JSON of sync --once is one value, and its NDJSON a line for each change', async () => {
     const place = '--cursor json'

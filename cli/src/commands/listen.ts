@@ -40,8 +40,8 @@ export function listenCommand(webhooks: Command): void {
         const feed = client.tools.events.follow(after, {
           signal: stop.signal,
           onConnection(state) {
-            if (state === 'lost') return out.note('The connection is lost. Reconnecting.')
-            out.note('Waiting for events.')
+            if (state === 'lost') return out.warn('The connection is lost. Reconnecting.')
+            out.warn('Waiting for events.')
             // The first run has a place now, even if it is killed before the first event.
             saving = place.save(feed.cursor()!)
             saving.catch(() => {})

@@ -24,7 +24,7 @@ export function syncCommand(program: Command): void {
         // With --once, the failure is the result.
         if (once || isAway === isLost) return
         isAway = isLost
-        out.note(
+        out.warn(
           isAway ? 'The service cannot be reached. Trying again.' : 'The service is reached again.',
         )
       })
