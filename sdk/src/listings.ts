@@ -26,7 +26,8 @@ const MAX_ITEMS = 100
 /** A change becomes visible at most 10 seconds after its `updated_at`; see the guide "Sync". */
 const OVERLAP_MS = 30_000
 
-export const listings = (send: Transport) => ({
+/** `Item` has more fields if `send` sends to the tools API. */
+export const listings = <Item extends ListingItem>(send: Transport) => ({
   list: (query: ListListingsQuery = {}, options: Options = {}): List<Listing> =>
     listOf<Listing>(send, '/listings', query, options),
 
@@ -38,9 +39,10 @@ export const listings = (send: Transport) => ({
   /**
    * Lists any number of items in batches of 100, at the pace of the write limit. `index` counts across the batches. With
    * an `idempotencyKey`, the same items in the same order can be sent again within 24 hours without listing any twice.
+   * This API ignores a `reference`: `tools.listings.createAll` lists items with their references.
    */
   async *createAll(
-    items: Iterable<ListingItem> | AsyncIterable<ListingItem>,
+    items: Iterable<Item> | AsyncIterable<Item>,
     {
       onProgress,
       idempotencyKey = crypto.randomUUID(),

@@ -238,6 +238,19 @@ describe('the client', () => {
     expect((await client.listings.list()).meta.total).toBe(before + 150)
   })
 
+  it('createAll of the tools API lists any number of items with their references, and nothing twice', async () => {
+    const items = Array.from({ length: 150 }, (_, i) => ({ ...card(), reference: `SKU-${i}` }))
+    const statuses: string[] = []
+    for (let run = 0; run < 2; run++) {
+      const all = client.tools.listings.createAll(items, { idempotencyKey: 'references' })
+      for await (const { status, index } of all) statuses[index] = status
+      expect(statuses).toEqual(items.map(() => 'created'))
+    }
+    for (const reference of ['SKU-0', 'SKU-149']) {
+      expect((await client.tools.listings.list({ reference })).data).toMatchObject([{ reference }])
+    }
+  })
+
   it('changes returns every listing that changed since the bookmark, and the next bookmark', async () => {
     const other = await app.seller()
     const own = new Cardstall({ key: other.key, baseUrl })

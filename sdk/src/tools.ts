@@ -1,5 +1,6 @@
 import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
 import { type List, listOf } from './list.ts'
+import { listings } from './listings.ts'
 import { labelRequest } from './orders.ts'
 import {
   type Options,
@@ -92,6 +93,9 @@ export function tools(transport: Transport) {
       /** Lists 1 to 100 items, each with an optional reference. */
       create: (items: OwnListingItem[], options: Options = {}) =>
         writeItems<BulkCreateResult>('/listings', items, options),
+
+      /** `listings.createAll`, with an optional reference for each item. */
+      createAll: listings<OwnListingItem>(send).createAll,
 
       /**
        * Checks 1 to 500 items as `create` would, and lists nothing. To list the card that it found, `create` it as
