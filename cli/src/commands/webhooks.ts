@@ -128,7 +128,9 @@ export function webhookCommands(program: Command): void {
   webhooks
     .command('resend')
     .argument('[deliveries...]', 'ids of deliveries', counts)
-    .description('attempt deliveries again, or all that an endpoint missed')
+    .description(
+      'attempt deliveries again, or all failed and skipped ones of an endpoint; pending ones keep their schedule',
+    )
     .option('--endpoint <id>', 'endpoint whose failed and skipped deliveries are resent', count)
     .option('--from <time>', 'first second of the period')
     .option('--to <time>', 'last second of the period; a date means its first second')

@@ -112,7 +112,7 @@ export function ownEndpointRoutes(app: App, ctx: Service): void {
         operationId: 'resendOwnDeliveries',
         summary: 'Resend the deliveries that an endpoint has missed',
         description:
-          'Makes one attempt at each skipped or failed delivery of an event in this period. Responds when all attempts are scheduled: a million deliveries take about a minute. The service continues if the connection is lost. Responds with 409 if the endpoint is disabled, also if that happens meanwhile: the attempts that are left are not made.',
+          'Makes one attempt at each skipped or failed delivery of an event in this period. A pending delivery keeps its schedule: resend it alone. Responds when all attempts are scheduled: a million deliveries take about a minute. The service continues if the connection is lost. Responds with 409 if the endpoint is disabled, also if that happens meanwhile: the attempts that are left are not made.',
         body: ResendInput,
         response: { 202: Resent },
         'x-errors': ['conflict', 'validation_error'],
