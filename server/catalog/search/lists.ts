@@ -16,10 +16,35 @@ export function listsOf(count: number, listOf: number[], numbers: number[]): Lis
   return { starts, numbers: sorted }
 }
 
-/** The numbers of a list, which share the memory of all. */
-export const listAt = ({ starts, numbers }: Lists, list: number): Uint32Array =>
-  numbers.subarray(starts[list], starts[list + 1])
+/** Visits the numbers of a list. Making an array of them takes longer than most lists. */
+export function visitList(
+  { starts, numbers }: Lists,
+  list: number,
+  visit: (number: number) => void,
+): void {
+  const end = starts[list + 1]!
+  for (let i = starts[list]!; i < end; i++) visit(numbers[i]!)
+}
 
-/** The number of numbers in a list, without the object that `listAt` makes. */
+/** Visits the numbers of an ascending list from `first` up to, and without, `end`. */
+export function visitBetween(
+  { starts, numbers }: Lists,
+  list: number,
+  first: number,
+  end: number,
+  visit: (number: number) => void,
+): void {
+  let low = starts[list]!
+  const listEnd = starts[list + 1]!
+  let high = listEnd
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (numbers[middle]! >= first) high = middle
+    else low = middle + 1
+  }
+  for (let i = low; i < listEnd && numbers[i]! < end; i++) visit(numbers[i]!)
+}
+
+/** The number of numbers in a list. */
 export const lengthOf = ({ starts }: Lists, list: number): number =>
   starts[list + 1]! - starts[list]!

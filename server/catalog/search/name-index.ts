@@ -1,6 +1,6 @@
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
 import { EAST_ASIAN, fold } from './fold.ts'
-import { listAt } from './lists.ts'
+import { visitList } from './lists.ts'
 import { Grade, inOrder, type Matches, Tier } from './name-grades.ts'
 import { findLetters, findWords, type Visit } from './name-lookup.ts'
 import { joinNames, type NameText } from './name-text.ts'
@@ -231,14 +231,14 @@ function matchWords(
         findLetters(text, word, reachInside)
       } else if (word.length >= MIN_INFIX_LENGTH) {
         for (const longer of wordsAround(vocabulary, word, wordsAmong)) {
-          listAt(vocabulary.ranks, longer).forEach(reachInside)
+          visitList(vocabulary.ranks, longer, reachInside)
         }
       }
       const limit = upTo === Tier.typo ? allowed(word) : 0
       for (const similar of similarWords(vocabulary, word, limit, wordsAmong)) {
-        for (const rank of listAt(vocabulary.ranks, similar.word)) {
+        visitList(vocabulary.ranks, similar.word, (rank) => {
           if (reach(rank)) penalties[rank]! += similar.penalty
-        }
+        })
       }
     }
     if (found.length === 0) break
@@ -260,7 +260,7 @@ function matchWords(
 }
 
 /** The words of these names, each once. */
-function wordsOfNames({ vocabulary, isListed }: SearchState, ranks: number[]): Uint32Array {
+function wordsOfNames({ vocabulary, isListed }: SearchState, ranks: number[]): number[] {
   const words: number[] = []
   const { starts, numbers } = vocabulary.wordsOf
   for (const rank of ranks) {
@@ -272,7 +272,7 @@ function wordsOfNames({ vocabulary, isListed }: SearchState, ranks: number[]): U
     }
   }
   for (const word of words) isListed[word] = 0
-  return Uint32Array.from(words)
+  return words
 }
 
 function editsAllowed(word: string): number {

@@ -1,5 +1,5 @@
 import { EAST_ASIAN } from './fold.ts'
-import { lengthOf, listAt } from './lists.ts'
+import { lengthOf, visitList } from './lists.ts'
 import type { NameText } from './name-text.ts'
 
 /** Called with the match's index, whether its spaces equal the query's, and whether a word ends with it. */
@@ -68,9 +68,9 @@ export function findLetters(names: NameText, asked: string, visit: (rank: number
     offset = i
   }
   if (rarest === undefined) return
-  for (const index of listAt(ofLetter, rarest)) {
+  visitList(ofLetter, rarest, (index) => {
     if (compareAt(text, index - offset, asked) === 0) visit(ranks[index]!)
-  }
+  })
 }
 
 /** Compares the text at the index with `asked`: 0 if it starts with it, negative if it sorts before. */

@@ -1,6 +1,6 @@
 import { editDistance } from '../../text/edit-distance.ts'
 import type { YieldToEventLoop } from '../../time/time-slices.ts'
-import { type Lists, lengthOf, listAt, listsOf } from './lists.ts'
+import { type Lists, lengthOf, listsOf, visitBetween } from './lists.ts'
 import { findWords } from './name-lookup.ts'
 import type { NameText } from './name-text.ts'
 
@@ -96,7 +96,7 @@ export function similarWords(
   vocabulary: Vocabulary,
   word: string,
   limit: number,
-  among: Uint32Array | undefined,
+  among: number[] | undefined,
 ): SimilarWord[] {
   const found: SimilarWord[] = []
   if (limit === 0) return found
@@ -119,30 +119,29 @@ export function similarWords(
   }
   const first = ofLength[Math.max(word.length - limit, 0)] ?? words.length
   const end = ofLength[word.length + limit + 1] ?? words.length
-  if (!among && word.length < 2 * (limit + 1)) {
+  if (among) {
+    for (const index of among) if (index >= first && index < end) compare(index)
+  } else if (word.length < 2 * (limit + 1)) {
     // Too short for so many pairs.
     for (let index = first; index < end; index++) compare(index)
   } else {
-    for (const list of among ? [among] : listsNear(vocabulary, word, limit)) {
-      for (let i = 0; i < list.length; i++) {
-        const index = list[i]!
-        if (index >= first && index < end) compare(index)
-      }
+    for (const list of listsNear(vocabulary, word, limit)) {
+      visitBetween(vocabulary.withPair, list, first, end, compare)
     }
   }
   return found.sort((a, b) => a.penalty - b.penalty)
 }
 
 /**
- * Lists that together have every word at most `limit` edits away: the words that contain one of `limit + 1` pairs of letters
- * of this one. An edit breaks one of these pairs, so one remains. Two adjacent pairs are both broken if the letters between
- * them are swapped, which makes another pair.
+ * Lists of `withPair` that together have every word at most `limit` edits away: the words that contain one of `limit + 1`
+ * pairs of letters of this one. An edit breaks one of these pairs, so one remains. Two adjacent pairs are both broken if the
+ * letters between them are swapped, which makes another pair.
  */
-function listsNear({ pairs, withPair }: Vocabulary, word: string, limit: number): Uint32Array[] {
-  const lists: Uint32Array[] = []
+function listsNear({ pairs }: Vocabulary, word: string, limit: number): number[] {
+  const lists: number[] = []
   const add = (pair: number) => {
     const list = pairs.get(pair)
-    if (list !== undefined) lists.push(listAt(withPair, list))
+    if (list !== undefined) lists.push(list)
   }
   let end = -1
   for (let pair = 0; pair <= limit; pair++) {
@@ -176,22 +175,27 @@ function penaltyOf(asked: string, word: string, edits: number, frequency: number
  * @param among the only words to search
  */
 export function wordsAround(
-  { words, pairs, withPair }: Vocabulary,
+  { words, ofLength, letters, pairs, withPair }: Vocabulary,
   word: string,
-  among: Uint32Array | undefined,
+  among: number[] | undefined,
 ): number[] {
+  const asked = lettersOf(word)
+  const firstLonger = ofLength[word.length + 1] ?? words.length
+  const found: number[] = []
+  const compare = (index: number) => {
+    if ((asked & ~letters[index]!) === 0 && words[index]!.includes(word)) found.push(index)
+  }
+  if (among) {
+    for (const index of among) if (index >= firstLonger) compare(index)
+    return found
+  }
   let rarest: number | undefined
-  for (let at = 0; !among && at + 1 < word.length; at++) {
+  for (let at = 0; at + 1 < word.length; at++) {
     const pair = pairs.get(pairAt(word, at))
     if (pair === undefined) return []
     if (rarest === undefined || lengthOf(withPair, pair) < lengthOf(withPair, rarest)) rarest = pair
   }
-  const candidates = rarest === undefined ? among : listAt(withPair, rarest)
-  const found: number[] = []
-  for (const index of candidates ?? []) {
-    const longer = words[index]!
-    if (longer.length > word.length && longer.includes(word)) found.push(index)
-  }
+  visitBetween(withPair, rarest!, firstLonger, words.length, compare)
   return found
 }
 
