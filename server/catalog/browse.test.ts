@@ -16,3 +16,11 @@ it('a filtered list is kept for its next pages, and the least recently used ones
   expect(again).not.toBe(found)
   expect(again).toEqual(found)
 })
+
+it('a kept list is found only by the filter that it was made with, not by another one with the same text', async () => {
+  const app = await startTestApp({ template: 'fixture' })
+  const catalog = app.ctx.catalog.current
+  expect(browseCards(catalog, { language: 'EN' })).not.toEqual([])
+  const others = [{ region: 'EN' }, { rarity: 'EN' }, { language: 'EN', rarity: 'undefined' }]
+  for (const filters of others) expect(browseCards(catalog, filters)).toEqual([])
+})

@@ -38,7 +38,7 @@ export function browseSets(catalog: Catalog, filters: SetFilters): SetEntry[] {
  * @throws not_found if `set` matches no set at all, ambiguous_identifier if it matches several
  */
 export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[] {
-  const { set: identifier, rarity } = filters
+  const { set: identifier, rarity, language, region } = filters
   let among = catalog.cards
   let setWanted: SetEntry | undefined
   if (identifier !== undefined) {
@@ -49,11 +49,12 @@ export function browseCards(catalog: Catalog, filters: CardFilters): CardEntry[]
       return matchesFilters(setWanted, filters) ? among : []
     }
   }
-  const passes = (card: CardEntry) => {
-    if (setWanted && card.set !== setWanted) return false
-    if (rarity !== undefined && card.rarity !== rarity) return false
-    return matchesFilters(card.set, filters)
-  }
+  // The filters are read once, because thousands of cards can match.
+  const passes = (card: CardEntry) =>
+    (setWanted === undefined || card.set === setWanted) &&
+    (rarity === undefined || card.rarity === rarity) &&
+    (language === undefined || card.set.language === language) &&
+    (region === undefined || card.set.region === region)
   return cached(catalog, filters, () => {
     const found = listed(among, catalog.cardNames, catalog.cardAttributes, filters.q, passes)
     const identified = cardsOfId(catalog, filters.q).filter(passes)
@@ -179,7 +180,8 @@ function cached(
   if (!q && !language && !region && !rarity) {
     return set === undefined ? catalog.cards : make()
   }
-  const key = JSON.stringify([q, set, language, region, rarity])
+  // No value is empty, and only a `q` of a public page can contain NUL. Making JSON takes longer.
+  const key = `${q ?? ''}\0${set ?? ''}\0${language ?? ''}\0${region ?? ''}\0${rarity ?? ''}`
   let cache = caches.get(catalog)
   if (!cache) {
     const byFilters = new Map<string, CardEntry[]>()
