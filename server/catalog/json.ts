@@ -121,7 +121,7 @@ export function productResponse({ json }: { json: Buffer }, listings?: Buffer[])
 }
 
 /** A page of cards that ends with `pageTail`. It copies two ranges for each card. */
-export function cardPage(cards: CardBytes[], tail: Buffer): Bytes {
+export function cardPage(cards: CardBytes[], tail: string): Bytes {
   let length = DATA_LIST.length + tail.length - (cards.length > 0 ? COMMA.length : 0)
   for (const { start, end, set } of cards) length += end - start + set.afterCard.length
   return {
@@ -133,7 +133,7 @@ export function cardPage(cards: CardBytes[], tail: Buffer): Bytes {
         at += set.afterCard.copy(target, at)
       }
       // Overwrites the last comma.
-      tail.copy(target, begin + length - tail.length)
+      target.write(tail, begin + length - tail.length, 'latin1')
     },
   }
 }
@@ -142,15 +142,15 @@ export function cardPage(cards: CardBytes[], tail: Buffer): Bytes {
 export function entryPage(entries: { json: Buffer }[], end: PageEnd): Bytes {
   const pieces = [whole(DATA_LIST)]
   addWhole(pieces, entries)
-  return joined(pieces, pageTail(end))
+  return joined(pieces, Buffer.from(pageTail(end)))
 }
 
 const whole = (bytes: Buffer): Piece => ({ bytes, start: 0, end: bytes.length })
 const text = (json: string): Piece => whole(Buffer.from(json))
 
-/** The end of a page, from the bracket that closes its records. */
-export const pageTail = ({ links, meta }: PageEnd): Buffer =>
-  Buffer.from(`],${JSON.stringify({ links, meta }).slice(1)}`)
+/** The end of a page, from the bracket that closes its records. All of it is ASCII, because it has only URLs and numbers. */
+export const pageTail = ({ links, meta }: PageEnd): string =>
+  `],${JSON.stringify({ links, meta }).slice(1)}`
 
 function addWhole(pieces: Piece[], entries: { json: Buffer }[]): void {
   for (let i = 0; i < entries.length; i++) {

@@ -73,7 +73,7 @@ const withOffers = (card: CardEntry): ShownItem => ({
 function pageResponse(cards: CardEntry[], end: PageEnd, all: CardEntry[]): CatalogResponse {
   const tail = pageTail(end)
   const identity = identityOf(cards, all)
-  const tag = quoted(hash('sha256', `${tail.toString('latin1')}${identity}`, 'base64url'))
+  const tag = quoted(hash('sha256', `${tail}${identity}`, 'base64url'))
   return { body: cardPage(cards, tail), tag, isKept: true }
 }
 
