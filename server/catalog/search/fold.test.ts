@@ -50,6 +50,21 @@ describe('fold', () => {
     expect(fold('パ')).not.toBe(fold('ハ'))
   })
 
+  it('fold keeps each letter of Katakana, Han and Hangul, whether or not a sign follows it', () => {
+    const ranges = [
+      ['ァ', 'ヺ'],
+      ['ー', 'ー'],
+      ['一', '\u9fff'],
+      ['가', '힣'],
+    ]
+    for (const [first, last] of ranges) {
+      for (let code = first!.charCodeAt(0); code <= last!.charCodeAt(0); code++) {
+        const letter = String.fromCharCode(code)
+        if (fold(letter) !== letter || fold(`${letter}!`) !== letter) expect.fail(letter)
+      }
+    }
+  })
+
   it('fold keeps Korean syllables whole', () => {
     expect(fold('리자몽'.normalize('NFD'))).toBe('리자몽')
   })

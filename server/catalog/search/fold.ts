@@ -16,7 +16,7 @@
  * Folding twice changes nothing. Text without a letter, digit or kept symbol folds to ''.
  */
 export function fold(text: string): string {
-  // The most frequent case: only upper case is left to change.
+  // The most frequent cases: only upper case is left to change.
   if (PLAIN_WORDS.test(text)) return text.toLowerCase()
   return text
     .replace(SPACING_ACUTE, '')
@@ -35,7 +35,9 @@ export function fold(text: string): string {
 /** Scripts that are written without spaces, or with few: here a part of a word is worth finding. */
 export const EAST_ASIAN = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}]/u
 
-const PLAIN_WORDS = /^[A-Za-z0-9]+(?: [A-Za-z0-9]+)*$/
+const PLAIN_WORD = '(?:[A-Za-z0-9]+|[\u30a1-\u30fa\u30fc\u4e00-\u9fff\uac00-\ud7a3]+)'
+/** Words of Latin letters and digits, and of Katakana, Han and Hangul. */
+const PLAIN_WORDS = new RegExp(`^${PLAIN_WORD}(?: ${PLAIN_WORD})*$`)
 // NFKD would make this apostrophe a space and an accent, so it goes first.
 const SPACING_ACUTE = /\u00b4/g
 // Accents, apostrophes (' ` ʹ ʻ ʼ ʽ ‘ ’ ‛ ′) and what is never seen: joiners, soft hyphens, and
