@@ -52,7 +52,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
   },
   {
     set: { id: 'base1-de', name: 'Grundset', language: 'DE', release_date: '1999-06-01' },
-    cards: [['46', 'Glumanda', 'Common']],
+    cards: [
+      ['46', 'Glumanda', 'Common'],
+      ['82', 'Full Heal', 'Uncommon'],
+    ],
   },
   {
     set: { id: 'base1', name: 'Base', shortcut: 'bs', release_date: '1999-01-09' },
@@ -61,6 +64,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['46', 'Charmander', 'Common'],
       ['58', 'Pikachu', 'Common'],
       ['71', "Professor Oak's Hint", 'Uncommon'],
+      ['82', 'Full Heal', 'Uncommon'],
     ],
   },
   {
@@ -164,6 +168,7 @@ describe('a search for cards', () => {
     ['the shortcut of a set that is the id of a newer one', 'charmander bs', 'base1-46'],
     ['the name of a set', 'charizard expedition', 'exp-6'],
     ['the name of a set before it', 'brilliant stars vaporeon', 'swsh9-TG02'],
+    ['the name of its set in another language', 'charmander grundset', 'base1-46'],
     ['the name of a set and the word set', 'base set charizard', 'base1-4'],
     ['the longer name of a set', 'base set 2 charizard', 'base4-4'],
     ['a rarity', 'charizard rare holo', 'base4-4'],
@@ -261,6 +266,13 @@ describe('a search for cards', () => {
       expect(find(`mew ex ${art}`)).toEqual(['sv3pt5-193', 'sv3pt5-151'])
     },
   )
+
+  it.each([
+    ['full heal base', ['base1-82', 'base1-de-82']],
+    ['full heal grundset', ['base1-de-82', 'base1-82']],
+  ])('cards of the set with this name in its own language come first for %s', (q, ids) => {
+    expect(find(q)).toEqual(ids)
+  })
 
   it('the rarity holo is meant before the printing holo', () => {
     expect(find('charizard base 2 holo')).toEqual(['base4-4'])

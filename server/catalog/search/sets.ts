@@ -7,6 +7,8 @@ export const EXACT = 4
 const ID = 3
 export const TOTAL = 2
 export const PART = 1
+/** Less than `PART`: the set that has the words in its own language comes first. */
+const TRANSLATED = 0.5
 
 /** Offers elsewhere have the language in their titles. */
 const LANGUAGE_NAMES = new Map([
@@ -40,6 +42,11 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const spellings = new Map<S, string[][]>()
   const idWords = new Map<S, string[]>()
   const byWord = new Map<string, Set<S>>()
+  const add = (word: string, set: S) => {
+    const described = byWord.get(word)
+    if (described) described.add(set)
+    else byWord.set(word, new Set([set]))
+  }
   for (const set of sets) {
     const name = fold(set.name)
     const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? '')]
@@ -52,12 +59,18 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
       ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
       ...(set.releaseDate === null ? [] : [set.releaseDate.slice(0, 4)]),
     ]
-    for (const word of [...spelled.flat(), ...id, ...shared]) {
-      const described = byWord.get(word)
-      if (described) described.add(set)
-      else byWord.set(word, new Set([set]))
+    for (const word of [...spelled.flat(), ...id, ...shared]) add(word, set)
+  }
+  /** Words of the set's name in other languages only. Collectors mix them: `scarhino rebel clash`. */
+  const translated = new Map<S, Set<string>>()
+  for (const editions of Map.groupBy(sets, ({ id }) => id.replace(/-[a-z]{2}$/, '')).values()) {
+    const words = new Set(editions.flatMap((set) => spellings.get(set)!.flat()))
+    for (const set of editions) {
+      const others = [...words].filter((word) => !byWord.get(word)!.has(set))
+      translated.set(set, new Set(others))
     }
   }
+  for (const [set, words] of translated) for (const word of words) add(word, set)
   // Few people mistype the first letter, and comparing all words would take longer than the search.
   const byLetter = Map.groupBy(byWord.keys(), (word) => word[0]!)
   return {
@@ -69,7 +82,9 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
       if (meant.length === 0) return 0
       const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
       if (spellings.get(set)!.some(isIn)) return EXACT
-      return isIn(idWords.get(set)!) ? ID : PART
+      if (isIn(idWords.get(set)!)) return ID
+      const others = translated.get(set)!
+      return meant.some((word) => others.has(word)) ? TRANSLATED : PART
     },
   }
 }
