@@ -3,7 +3,7 @@ import { append } from '../append.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import { type NameIndex, symbolReadings } from './name-index.ts'
-import { EXACT, type NamedSet, PART, type SetDescriptions, TOTAL } from './sets.ts'
+import { EXACT, type NamedSet, PART, type SetDescriptions, singular, TOTAL } from './sets.ts'
 import { FULL_ART } from './titles.ts'
 
 /**
@@ -241,13 +241,17 @@ const RARITY_SHORTHANDS: [string, string[]][] = [
   ['rh', ['rare', 'holo']],
 ]
 
-/** Replaces a word that describes nothing. The last words come first: they are the likeliest to be unfinished. */
+/**
+ * Joins words that are one word of a set's name, or replaces a word that describes nothing. The last words come first: they
+ * are the likeliest to be unfinished.
+ */
 function correctionsOf(
   words: string[],
   describes: (word: string) => boolean,
   similar: (word: string) => string[],
 ): string[][] {
-  const made: string[][] = []
+  const joined = joinedWords(words, describes)
+  const made = joined.length < words.length ? [joined] : []
   for (const [i, word] of [...words.entries()].toReversed()) {
     if (describes(word)) continue
     for (const meant of similar(word)) made.push(words.with(i, meant))
@@ -255,8 +259,19 @@ function correctionsOf(
   return made.slice(0, MAX_CORRECTIONS)
 }
 
-/** A number that is typed as two words: `SWSH 127`. */
-const LETTERS_AND_DIGITS = /(?<=^| )(\p{L}{1,4}) (\d{1,3})(?= |$)/gu
+/** `sand storm` is one word of a set's name. Digits are no part of one. */
+function joinedWords(words: string[], describes: (word: string) => boolean): string[] {
+  const joined: string[] = []
+  for (const word of words) {
+    const both = (joined.at(-1) ?? '') + word
+    if (both !== word && !/\d/.test(both) && describes(both)) joined.splice(-1, 1, both)
+    else joined.push(word)
+  }
+  return joined
+}
+
+/** A number that is typed as two words: `SWSH 127`, `SWSH black star promo 127`. */
+const LETTERS_AND_DIGITS = /(?<=^| )(\p{L}{1,4}) (?:(?:black star )?promos? )?(\d{1,3})(?= |$)/gu
 
 /** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
 const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)0+(?=\d)/, '$1')
@@ -308,13 +323,17 @@ export function cardAttributes<
   const entriesOf = (word: string): C[][] => [
     byNumber.get(plainNumber(word)) ?? [],
     ...(byTotal.get(totalOf(word)) ?? []).map((set) => set.cards),
-    ...[...(described.byWord.get(word) ?? [])].map((set) => set.cards),
+    ...[...(described.meantBy(word) ?? [])].map((set) => set.cards),
     ...[...rarities.values()].filter(({ words }) => words.includes(word)).map(({ cards }) => cards),
   ]
   const scoreOf = (words: string[]) => {
     const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
     const hasNumber = numbers.some((number) => byNumber.has(number))
+    const inSingular = words.map(singular)
+    const meantSets = words.map((word, i) =>
+      [word, numbers[i]!].map((spelled) => described.meantBy(spelled)),
+    )
     /** Words that only a set can have, or a name. */
     const isOfSetOnly = words.map(
       (word) => !FILLER.has(word) && !rarityWords.has(word) && !isNumber(word) && !/\d/.test(word),
@@ -322,9 +341,7 @@ export function cardAttributes<
     // A word such as `english` describes thousands of cards, which share a few sets.
     const meanings = new Map<S, Meaning>()
     const meaningFor = (set: S): Meaning => {
-      const isMeant = words.map(
-        (word, i) => described.isMeant(set, word) || described.isMeant(set, numbers[i]!),
-      )
+      const isMeant = meantSets.map((meant) => meant.some((sets) => sets?.has(set)))
       const isPossible = isMeant.every((meant, i) => meant || !isOfSetOnly[i])
       const meaning: Meaning = { isMeant, isPossible }
       meanings.set(set, meaning)
@@ -337,7 +354,7 @@ export function cardAttributes<
       if (!isPossible && name === '') return 0
       meaning.score ??= described.score(
         set,
-        words.filter((_, i) => isMeant[i]),
+        inSingular.filter((_, i) => isMeant[i]),
       )
       const number = hasNumber ? plain(card.number) : ''
       const total = String(set.printedTotal)
@@ -374,14 +391,14 @@ export function cardAttributes<
   /** `evs215` is the code `evs` and the number 215, unless it is the number of a card. */
   const codeAndNumber = (word: string): string[] | undefined => {
     const [, code, number] = /^(\D+)(\d+)$/.exec(word) ?? []
-    if (code === undefined || number === undefined || !described.byWord.has(code)) return undefined
-    if (byNumber.has(plainNumber(word)) || described.byWord.has(word)) return undefined
+    if (code === undefined || number === undefined || !described.meantBy(code)) return undefined
+    if (byNumber.has(plainNumber(word)) || described.meantBy(word)) return undefined
     return byNumber.has(plainNumber(number)) ? [code, number] : undefined
   }
   const describes = (word: string) =>
     isNumber(word) ||
-    described.byWord.has(word) ||
-    described.byWord.has(plainNumber(word)) ||
+    described.meantBy(word) !== undefined ||
+    described.meantBy(plainNumber(word)) !== undefined ||
     rarityWords.has(word) ||
     inWords.has(word) ||
     byTotal.has(totalOf(word)) ||
@@ -397,7 +414,8 @@ export function cardAttributes<
           isNumber(letters + digits) ? letters + digits : both,
         )
         .split(' '),
-    corrections: (words) => correctionsOf(words, describes, described.similar),
+    corrections: (words) =>
+      correctionsOf(words, describes, (word) => described.similar(word, rarityWords)),
     matcher(asked) {
       const words = asked.flatMap((word) => inWords.get(word) ?? codeAndNumber(word) ?? [word])
       return {
@@ -427,7 +445,7 @@ export function productAttributes<
     products.flatMap(({ name, category }) => [...folded(name).split(' '), ...category.split('_')]),
   )
   const describes = (word: string) =>
-    described.byWord.has(word) ||
+    described.meantBy(word) !== undefined ||
     inText.has(word) ||
     CATEGORY_SHORTHANDS.has(word) ||
     FILLER.has(word)
@@ -441,6 +459,7 @@ export function productAttributes<
     corrections: (words) => correctionsOf(words, describes, described.similar),
     matcher(words) {
       const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS.get(word) ?? [word])
+      const meantSets = inFull.map(described.meantBy)
       return {
         candidates: () => products,
         score({ name, category, set }) {
@@ -448,10 +467,10 @@ export function productAttributes<
           const ofCategory: string[] = []
           const categoryHas = category.split('_')
           const nameHas = folded(name).split(' ')
-          for (const word of inFull) {
-            const isOfSet = set !== null && described.isMeant(set, word)
+          for (const [i, word] of inFull.entries()) {
+            const isOfSet = set !== null && meantSets[i]?.has(set)
             const isOfCategory = categoryHas.includes(word)
-            if (isOfSet) ofSet.push(word)
+            if (isOfSet) ofSet.push(singular(word))
             if (isOfCategory) ofCategory.push(word)
             if (!isOfSet && !isOfCategory && !nameHas.includes(word) && !FILLER.has(word)) return 0
           }

@@ -30,30 +30,41 @@ export type NamedSet = {
 }
 type Series = { name: string; shortcut: string | null }[]
 
+/** A word in the singular: people mix `evolution` and `evolutions`. Short words can be codes. */
+export function singular(word: string): string {
+  if (word.length < 5 || !word.endsWith('s') || word.endsWith('ss')) return word
+  return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.slice(0, -1)
+}
+
 /**
- * The sets that words of a query can mean: by a word of their name, by their code, which is the shortcut or the id, by
- * their series, language or year.
+ * The sets that words of a query can mean: by a word of their name, in the singular or plural, by their code, which is the
+ * shortcut or the id, by their series, language or year.
  */
 export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const wordsOfSeries = new Map(
     series.map(({ name, shortcut }) => [name, fold(`${name} ${shortcut ?? ''}`).split(' ')]),
   )
-  /** The ways to write a set in full, except for its id. */
+  /** The ways to write a set in full, except for its id: words in the singular. */
   const spellings = new Map<S, string[][]>()
   const idWords = new Map<S, string[]>()
-  const byWord = new Map<string, Set<S>>()
+  const words = new Set<string>()
+  const bySingular = new Map<string, Set<S>>()
   const add = (word: string, set: S) => {
-    const described = byWord.get(word)
+    words.add(word)
+    const described = bySingular.get(singular(word))
     if (described) described.add(set)
-    else byWord.set(word, new Set([set]))
+    else bySingular.set(singular(word), new Set([set]))
   }
+  /** The sets that a word can mean. */
+  const meantBy = (word: string): ReadonlySet<S> | undefined => bySingular.get(singular(word))
   for (const set of sets) {
     const name = fold(set.name)
     const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? '')]
     const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
-    spellings.set(set, spelled)
+    const inSingular = spelled.map((words) => words.map(singular))
+    spellings.set(set, inSingular)
     const id = fold(set.id).split(' ')
-    idWords.set(set, id)
+    idWords.set(set, id.map(singular))
     const shared = [
       ...(wordsOfSeries.get(set.series) ?? []),
       ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
@@ -64,20 +75,25 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   /** Words of the set's name in other languages only. Collectors mix them: `scarhino rebel clash`. */
   const translated = new Map<S, Set<string>>()
   for (const editions of Map.groupBy(sets, ({ id }) => id.replace(/-[a-z]{2}$/, '')).values()) {
-    const words = new Set(editions.flatMap((set) => spellings.get(set)!.flat()))
+    const all = new Set(editions.flatMap((set) => spellings.get(set)!.flat()))
     for (const set of editions) {
-      const others = [...words].filter((word) => !byWord.get(word)!.has(set))
+      const others = [...all].filter((word) => !meantBy(word)!.has(set))
       translated.set(set, new Set(others))
     }
   }
-  for (const [set, words] of translated) for (const word of words) add(word, set)
+  for (const [set, others] of translated) for (const word of others) add(word, set)
   // Few people mistype the first letter, and comparing all words would take longer than the search.
-  const byLetter = Map.groupBy(byWord.keys(), (word) => word[0]!)
+  const byLetter = Map.groupBy(words, (word) => word[0]!)
   return {
-    byWord,
-    isMeant: (set: S, word: string) => byWord.get(word)?.has(set) ?? false,
-    similar: (word: string) => similarTo(byLetter.get(word[0]!) ?? [], word),
-    /** The better, the more of the set's name or code the words are. */
+    meantBy,
+    /** The words of sets, and others, that a word begins or is a few wrong letters from: the likeliest first. */
+    similar: (word: string, others: Iterable<string> = []) =>
+      similarTo(new Set([...(byLetter.get(word[0]!) ?? []), ...others]), word),
+    /**
+     * The better, the more of the set's name or code the words are.
+     *
+     * @param meant words that can mean the set, in the singular
+     */
     score(set: S, meant: string[]): number {
       if (meant.length === 0) return 0
       const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
@@ -92,7 +108,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
 export type SetDescriptions<S extends NamedSet> = ReturnType<typeof describeSets<S>>
 
 /** The words that a word begins, or is a few wrong letters from: fewest wrong letters first. */
-function similarTo(known: string[], word: string): string[] {
+function similarTo(known: Iterable<string>, word: string): string[] {
   if (word.length < 3 || /\d/.test(word)) return []
   const limit = word.length <= 3 ? 0 : word.length <= 7 ? 1 : 2
   const found: { similar: string; edits: number }[] = []

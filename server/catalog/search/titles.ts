@@ -27,7 +27,7 @@ const GAME = [
 /** Not `de`, `en` and `la`, which are languages and a set, nor `and`, which belongs to many sets. */
 const SENTENCE = [
   ...['a', 'an', 'the', 'of', 'out', 'from', 'in', 'with', 'for', 'by', 'number'],
-  ...['der', 'die', 'das', 'aus', 'von', 'vom', 'mit', 'le', 'les', 'du', 'des'],
+  ...['der', 'die', 'das', 'und', 'aus', 'von', 'vom', 'mit', 'le', 'les', 'du', 'des'],
 ]
 
 const anyOf = (phrases: readonly string[]) => ` (?:${phrases.join('|')})`
