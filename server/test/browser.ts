@@ -1,7 +1,15 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
-import { type Browser, chromium, type Download, type Locator, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type Download,
+  type Locator,
+  type Page,
+  type Request,
+} from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { type SignedInClient, startTestApp, type TestApp, type TestAppOptions } from './app.ts'
 import { buildProgram } from './build.ts'
@@ -104,6 +112,7 @@ async function openPage(
   }
   // Also of the pages that a test opens next to this one.
   context.setDefaultTimeout(TIMEOUT_MS)
+  const unanswered = unansweredRequests(context)
   const page = await context.newPage()
   const problems: string[] = []
   page.on('console', (message) => {
@@ -128,7 +137,8 @@ async function openPage(
     if (asked.protocol === 'data:' || request.resourceType() === 'image') return
     if (asked.host !== host) problems.push(`request to ${request.url()}`)
   })
-  onTestFinished(async () => {
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === 'fail') await printState(context, unanswered)
     // A request that the end of the test interrupts, such as a refetch, must not fail in the handler of its route.
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await context.close()
@@ -136,6 +146,27 @@ async function openPage(
   })
   await page.goto(url)
   return page
+}
+
+/** The requests of all pages that have no complete response yet. */
+function unansweredRequests(context: BrowserContext): Set<Request> {
+  const unanswered = new Set<Request>()
+  context.on('request', (request) => unanswered.add(request))
+  const isOver = (request: Request) => unanswered.delete(request)
+  context.on('requestfinished', isOver)
+  context.on('requestfailed', isOver)
+  return unanswered
+}
+
+/** Prints the pages of a failed test, because a failure on a busy machine can seldom be repeated. */
+async function printState(context: BrowserContext, unanswered: Set<Request>): Promise<void> {
+  for (const page of context.pages()) {
+    const shown = await page.locator('body').ariaSnapshot({ timeout: 5_000 }).catch(String)
+    console.error(`${page.url()}\n${shown}`)
+  }
+  for (const request of unanswered) {
+    console.error(`No response yet: ${request.method()} ${request.url()}`)
+  }
 }
 
 /**
