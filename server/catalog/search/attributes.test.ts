@@ -225,7 +225,11 @@ describe('a search for cards', () => {
     ['a number out of a total', 'Pikachu 58 out of 102', 'base1-58'],
     ['a number with an introduction in front', 'no. 58 Pikachu Base', 'base1-58'],
     ['the letters of a number as a word of their own', 'Vaporeon TG 02', 'swsh9-TG02'],
-    ['the same before a promo', 'Vaporeon TG Black Star Promo 02', 'swsh9-TG02'],
+    [
+      'the letters of a number before the word promo',
+      'Vaporeon TG Black Star Promo 02',
+      'swsh9-TG02',
+    ],
     ['the German word for &', 'Glumanda Hinte und 4', 'hinte-4'],
     ['a set with the code and number of its series', 'VSTAR SWSH09: Brilliant Stars', 'swsh9-018'],
     ['a grade attached to its company', 'charizard base psa9', 'base1-4'],

@@ -18,7 +18,7 @@ export type Attributes<T> = {
   /** The words as the catalog spells them: a number without a space in it, a category in the singular. */
   respelled(words: string[]): string[]
   matcher(words: string[]): Matcher<T>
-  /** The same query with misspelled and unfinished words of sets replaced by the likeliest words. */
+  /** The same query with words of sets joined, or misspelled and unfinished words replaced by the likeliest ones. */
   corrections(words: string[]): string[][]
 }
 
@@ -136,7 +136,7 @@ export function searchTyposWithAttributes<T extends { name: string }>(
   return undefined
 }
 
-/** Searches for a set whose name is misspelled or not typed to its end. Used when nothing else was found. */
+/** Searches for a set or rarity that is misspelled or not typed to its end. Used when nothing else was found. */
 export function searchCorrected<T extends { name: string }>(
   names: Names<T>,
   attributes: Attributes<T>,

@@ -86,7 +86,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const byLetter = Map.groupBy(words, (word) => word[0]!)
   return {
     meantBy,
-    /** The words of sets, and others, that a word begins or is a few wrong letters from: the likeliest first. */
+    /** As `similarTo`, among the words of sets and others. */
     similar: (word: string, others: Iterable<string> = []) =>
       similarTo(new Set([...(byLetter.get(word[0]!) ?? []), ...others]), word),
     /**
