@@ -2,9 +2,18 @@ import { type ComponentType, useEffect, useState } from 'react'
 import { connection } from '../connection.ts'
 import { Loading } from '../ui/states.tsx'
 
-/** The code of a part of the page is gone, although the service can be reached: an update has replaced it. */
-export class OutdatedPage extends Error {
-  override name = 'OutdatedPage'
+/**
+ * The code of a part of the page could not be loaded, although the service can be reached: an update has replaced it, or
+ * the computer changed its network.
+ */
+export class CodeNotLoaded extends Error {
+  override name = 'CodeNotLoaded'
+  constructor(options: ErrorOptions) {
+    super(
+      'The dashboard was updated, or the connection was interrupted. Load the page again.',
+      options,
+    )
+  }
 }
 
 type Code = { default: ComponentType }
@@ -19,7 +28,7 @@ export type LazyComponent = ComponentType & { preload(): Promise<void> }
  * React's `lazy` would hold back code that has arrived until its placeholder was visible for 300 ms. Ours is invisible
  * unless the code takes a moment.
  *
- * @throws OutdatedPage while it is rendered
+ * @throws CodeNotLoaded while it is rendered
  */
 export function lazyComponent(load: () => Promise<Code>): LazyComponent {
   let request: Promise<void> | undefined
@@ -53,9 +62,9 @@ export function lazyComponent(load: () => Promise<Code>): LazyComponent {
   return Object.assign(Lazy, { preload })
 }
 
-/** @throws OutdatedPage if the service can be reached */
+/** @throws CodeNotLoaded if the service can be reached */
 async function reloadOnceBack(cause: unknown): Promise<Code> {
-  if (await connection.check()) throw new OutdatedPage('The page is outdated.', { cause })
+  if (await connection.check()) throw new CodeNotLoaded({ cause })
   await connection.back()
   return { default: Reload }
 }

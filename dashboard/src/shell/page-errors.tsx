@@ -2,7 +2,7 @@ import { Component, type ReactNode } from 'react'
 import { useLocation, useSearch } from 'wouter'
 import { Button } from '../ui/button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { OutdatedPage } from './lazy-component.tsx'
+import { CodeNotLoaded } from './lazy-component.tsx'
 
 /**
  * Shows an error of a page in its place until the address changes; the navigation goes on working. After an update of the
@@ -31,17 +31,17 @@ class ErrorsAt extends Component<Props, State> {
   override render() {
     const { error } = this.state
     if (!error) return this.props.children
-    const isOutdated = error instanceof OutdatedPage
+    const isNotLoaded = error instanceof CodeNotLoaded
     return (
       <PageHeader
-        title={isOutdated ? 'The dashboard was updated' : 'This page has failed'}
+        title={isNotLoaded ? 'This page could not be loaded' : 'This page has failed'}
         actions={
           <Button look="primary" icon="refresh" onPress={() => window.location.reload()}>
             Load the page again
           </Button>
         }
       >
-        {isOutdated ? 'Load the page again to use the new version.' : error.message}
+        {error.message}
       </PageHeader>
     )
   }

@@ -387,16 +387,16 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await heading(page, 'Payouts')
   })
 
-  it('a page whose code an update has removed says so, and the others work', async () => {
+  it('a page whose code an update has removed asks to be loaded again, and the others work', async () => {
     const page = await app.open('/dashboard', {
       member: await app.member(),
-      expects: /404|OutdatedPage/,
+      expects: /404|CodeNotLoaded/,
     })
     await heading(page, 'Overview')
     await keepReady(page)
     await page.route('**/dashboard/assets/*', (route) => route.fulfill({ status: 404 }))
     await page.getByRole('link', { name: 'Payouts' }).click()
-    await page.getByText('The dashboard was updated').waitFor()
+    await page.getByText('The dashboard was updated, or the connection was interrupted.').waitFor()
     await expectAccessible(page)
     await page.getByRole('link', { name: 'Overview' }).click()
     await heading(page, 'Overview')
