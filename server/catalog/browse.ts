@@ -5,6 +5,7 @@ import { findSetForFilter, matchesFilters } from './identifiers.ts'
 import {
   type Attributes,
   type Names,
+  searchAnyRarity,
   searchCorrected,
   searchTyposWithAttributes,
   searchWithAttributes,
@@ -144,6 +145,7 @@ function listed<T extends { name: string }>(
   return (
     searchTyposWithAttributes(names, attributes, plain, passes) ||
     searchCorrected(names, attributes, plain, passes) ||
+    searchAnyRarity(names, attributes, plain, passes) ||
     []
   )
 }

@@ -33,9 +33,19 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     ],
   },
   {
+    set: {
+      id: 'swsh1',
+      name: 'Sword & Shield',
+      series: 'Sword & Shield',
+      release_date: '2020-02-07',
+    },
+    cards: [['63', 'Snom', 'Common']],
+  },
+  {
     set: { id: 'league', name: 'League 100', release_date: '2001-01-01' },
     cards: [
       ['1', 'Mudkip', 'Common'],
+      ['2', 'Treecko', 'Common'],
       ['86', 'Sceptile', 'Rare'],
     ],
   },
@@ -48,6 +58,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     cards: [
       ['4', 'Charizard', 'Rare Holo'],
       ['87', 'Pikachu', 'Common'],
+      ['88', 'Treecko', 'Common'],
     ],
   },
   {
@@ -85,6 +96,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['4', 'Glumanda', 'IllustrationRare'],
       ['5', 'Glutexo', 'Rare'],
       ['6', 'Glurak ★', 'Rare Holo Star'],
+      ['202', 'Dragonite ex', 'Rare'],
       ['100', 'Bisasam', 'Rare'],
       ['RC2', 'Bisaknosp', 'Rare'],
       ['RC9', 'Bisaflor', 'Rare'],
@@ -105,7 +117,15 @@ beforeAll(async () => {
     setEntry(setRow(set), cards.map(cardRow(set.id)), productRows(set), 'https://market.example'),
   )
   catalog = await assembleCatalog(
-    { version: 1, series: [{ name: 'Sword & Shield', shortcut: 'swsh' }], sets, looseProducts: [] },
+    {
+      version: 1,
+      series: [
+        { name: 'Sword & Shield', shortcut: 'swsh' },
+        { name: 'Base', shortcut: null },
+      ],
+      sets,
+      looseProducts: [],
+    },
     () => undefined,
   )
 })
@@ -140,6 +160,7 @@ const productRows = ({ id, name }: { id: string; name: string }) =>
     // Sorted before the product with the shorter name.
     ['Center Elite Trainer Box', 'elite_trainer_box', 'center'],
     ['Three-Pack Blister', 'other'],
+    ['Super-Premium Collection', 'premium_collection'],
   ].map(
     ([title, category, key = category]) =>
       ({
@@ -170,7 +191,10 @@ describe('a search for cards', () => {
     ['the name of a set before it', 'brilliant stars vaporeon', 'swsh9-TG02'],
     ['the name of its set in another language', 'charmander grundset', 'base1-46'],
     ['the name of a set and the word set', 'base set charizard', 'base1-4'],
+    ['the word set alone', 'bisasam set', 'hinte-100'],
     ['the longer name of a set', 'base set 2 charizard', 'base4-4'],
+    ['the longer name of a set rather than a number', 'base set 2 treecko', 'base4-88'],
+    ['the base set of a series', 'snom sword & shield base set', 'swsh1-63'],
     ['a rarity', 'charizard rare holo', 'base4-4'],
     ['the same rarity as a single word', 'charizard rare', 'exp-6'],
     ['a rarity that the source writes as one word', 'glumanda illustration rare', 'hinte-4'],
@@ -190,6 +214,7 @@ describe('a search for cards', () => {
     ['a set that is not typed to its end', 'vaporeon brillia', 'swsh9-TG02'],
     ['a misspelled set, and wrong letters in the name', 'vaporoen briliant stars', 'swsh9-TG02'],
     ['the abbreviation of a rarity', 'glumanda ir', 'hinte-4'],
+    ['a rarity that another source gives the card', 'charmander base ultra rare', 'base1-46'],
     ['a misspelled rarity', 'mew ex ulra rare', 'sv3pt5-193'],
     ['a number after its abbreviation', 'charmander no. 46', 'base1-46'],
     ['a number and its total in words', 'pikachu 58 of 102', 'base1-58'],
@@ -230,6 +255,7 @@ describe('a search for cards', () => {
       'Vaporeon TG Black Star Promo 02',
       'swsh9-TG02',
     ],
+    ['the device that reads cards', 'Pikachu 58 Expedition e-Reader', 'exp-58'],
     ['the German word for &', 'Glumanda Hinte und 4', 'hinte-4'],
     ['a set with the code and number of its series', 'VSTAR SWSH09: Brilliant Stars', 'swsh9-018'],
     ['a grade attached to its company', 'charizard base psa9', 'base1-4'],
@@ -283,6 +309,11 @@ describe('a search for cards', () => {
     expect(find(q)).toEqual(ids)
   })
 
+  it('the English cards come first among those that the words describe equally well', () => {
+    expect(find('full heal 82')).toEqual(['base1-82', 'base1-de-82'])
+    expect(find('dragonite 202')).toEqual(['exp-202', 'hinte-202'])
+  })
+
   it('the rarity holo is meant before the printing holo', () => {
     expect(find('charizard base 2 holo')).toEqual(['base4-4'])
     expect(find('pikachu base 2 holo')).toEqual(['base4-87'])
@@ -321,7 +352,7 @@ describe('a search for cards', () => {
 
   it('names with wrong letters follow the cards that the words describe, and a filter can leave only these', () => {
     expect(find('hinte')).toEqual([
-      ...['hinte-4', 'hinte-5', 'hinte-6', 'hinte-100', 'hinte-RC2', 'hinte-RC9'],
+      ...['hinte-4', 'hinte-5', 'hinte-6', 'hinte-100', 'hinte-202', 'hinte-RC2', 'hinte-RC9'],
       'base1-71',
     ])
     expect(find('hinte', { language: 'EN' })).toEqual(['base1-71'])
@@ -388,6 +419,9 @@ describe('a search for sealed products', () => {
       'swsh brilliant stars etb',
       'swsh9-elite_trainer_box',
     ],
+    ['the id of a set with zeros', 'swsh09 booster box', 'swsh9-booster_box'],
+    ['the shorthand of the Pokémon Center', 'brs pc etb', 'swsh9-center'],
+    ['the shorthand of a collection', 'brs spc', 'swsh9-premium_collection'],
     ['the word display', 'bs display', 'base1-booster_box'],
     ['a title with the game', 'Pokemon TCG Brilliant Stars Booster Pack', 'swsh9-booster_pack'],
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],

@@ -3,7 +3,15 @@ import { append } from '../append.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import { type NameIndex, symbolReadings } from './name-index.ts'
-import { EXACT, type NamedSet, PART, type SetDescriptions, singular, TOTAL } from './sets.ts'
+import {
+  EXACT,
+  type NamedSet,
+  PART,
+  plainNumber,
+  type SetDescriptions,
+  singular,
+  TOTAL,
+} from './sets.ts'
 import { FULL_ART } from './titles.ts'
 
 /**
@@ -17,7 +25,8 @@ export type Attributes<T> = {
   describes(word: string): boolean
   /** The words as the catalog spells them: a number without a space in it, a category in the singular. */
   respelled(words: string[]): string[]
-  matcher(words: string[]): Matcher<T>
+  /** @param anyRarity words of a rarity describe every entry, those that have it best */
+  matcher(words: string[], anyRarity?: boolean): Matcher<T>
   /** The same query with words of sets joined, or misspelled and unfinished words replaced by the likeliest ones. */
   corrections(words: string[]): string[][]
 }
@@ -42,6 +51,9 @@ const MAX_AMBIGUOUS = 3
 /** Misspelled queries that are tried: each is another search. */
 const MAX_CORRECTIONS = 4
 
+/** `anyRarity`: see `Attributes.matcher`. */
+type Options = { search: (name: string) => Matches; anyRarity?: boolean }
+
 /**
  * The entries that a query of name and attributes finds, best first: those whose name is exactly the name in the query
  * before those that have its words, then those with the most words in the name, then those that the attributes describe
@@ -53,14 +65,14 @@ export function searchWithAttributes<T>(
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
-  search = searchOnce(names.index),
+  options: Options = { search: searchOnce(names.index) },
 ): T[] | undefined {
   if (words.length > MAX_WORDS) return undefined
   // `star` alone may be a rarity, and then `gold` is no name: in `rayquaza gold star deoxys`, both are the symbol.
   const [symbol] = symbolReadings(words)
   return (
-    searchReading(names, attributes, words, passes, search) ??
-    (symbol && searchReading(names, attributes, symbol, passes, search))
+    searchReading(names, attributes, words, passes, options) ??
+    (symbol && searchReading(names, attributes, symbol, passes, options))
   )
 }
 
@@ -79,7 +91,7 @@ function searchReading<T>(
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
-  search: (name: string) => Matches,
+  { search, anyRarity }: Options,
 ): T[] | undefined {
   // A repeated word makes equal divisions.
   const divided = new Map(
@@ -90,20 +102,19 @@ function searchReading<T>(
   )
   const prepared = [...divided.values()].map(({ name, described }) => ({
     name,
-    ...attributes.matcher(described),
+    ...attributes.matcher(described, anyRarity),
   }))
   for (const lastTier of [Tier.exact, Tier.word]) {
     for (const { name, score, candidates } of prepared) {
       const found = collect(score, passes)
       if (name === '') {
         // Without a name, another tier finds the same.
-        if (lastTier === Tier.exact) for (const entry of candidates()) found.add(entry, 0)
+        if (lastTier === Tier.exact) for (const entry of candidates()) found.add(entry)
       } else {
         const { positions, tiers } = search(name)
         for (const [i, position] of positions.entries()) {
-          const match = tiers[i]!
-          if (match > lastTier) break
-          for (const entry of entriesByName[position]!) found.add(entry, match)
+          if (tiers[i]! > lastTier) break
+          for (const entry of entriesByName[position]!) found.add(entry)
         }
       }
       const best = found.bestFirst()
@@ -136,6 +147,17 @@ export function searchTyposWithAttributes<T extends { name: string }>(
   return undefined
 }
 
+/** Searches for a card of another rarity: sources call one rarity `Rare Rainbow`, `Rare Secret` or `Hyper Rare`. */
+export function searchAnyRarity<T>(
+  names: Names<T>,
+  attributes: Attributes<T>,
+  words: string[],
+  passes: (entry: T) => boolean,
+): T[] | undefined {
+  const options = { search: searchOnce(names.index), anyRarity: true }
+  return searchWithAttributes(names, attributes, words, passes, options)
+}
+
 /** Searches for a set or rarity that is misspelled or not typed to its end. Used when nothing else was found. */
 export function searchCorrected<T extends { name: string }>(
   names: Names<T>,
@@ -145,9 +167,9 @@ export function searchCorrected<T extends { name: string }>(
 ): T[] | undefined {
   if (words.length > MAX_WORDS) return undefined
   const corrections = attributes.corrections(words)
-  const search = searchOnce(names.index)
+  const options = { search: searchOnce(names.index) }
   for (const corrected of corrections) {
-    const found = searchWithAttributes(names, attributes, corrected, passes, search)
+    const found = searchWithAttributes(names, attributes, corrected, passes, options)
     if (found) return found
   }
   const [likeliest] = corrections
@@ -160,7 +182,7 @@ function collect<T>(scoreOf: Matcher<T>['score'], passes: (entry: T) => boolean)
   let isEmpty = true
   return {
     /** @param match lower the better the name matches */
-    add(entry: T, match: number, name?: string): void {
+    add(entry: T, match = 0, name?: string): void {
       const isWanted = passes(entry)
       if (!isWanted && !isEmpty) return
       const score = scoreOf(entry, name)
@@ -230,6 +252,8 @@ const CATEGORY_SHORTHANDS = new Map([
   ['bb', ['booster', 'box']],
   ['display', ['booster', 'box']],
   ['upc', ['premium', 'collection']],
+  ['spc', ['super', 'premium', 'collection']],
+  ['pc', ['pokemon', 'center']],
 ])
 /** Others, such as `rr`, are codes of sets. */
 const RARITY_SHORTHANDS: [string, string[]][] = [
@@ -272,9 +296,6 @@ function joinedWords(words: string[], describes: (word: string) => boolean): str
 
 /** A number that is typed as two words: `SWSH 127`, `SWSH black star promo 127`. */
 const LETTERS_AND_DIGITS = /(?<=^| )(\p{L}{1,4}) (?:(?:black star )?promos? )?(\d{1,3})(?= |$)/gu
-
-/** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
-const plainNumber = (number: string) => number.replace(/ /g, '').replace(/^(\D*)0+(?=\d)/, '$1')
 
 /** The printed total that a word can mean: cards print `064` for 64, and `TG30` for 30. */
 const totalOf = (word: string) => plainNumber(word).replace(/^\D+/, '')
@@ -326,14 +347,13 @@ export function cardAttributes<
     ...[...(described.meantBy(word) ?? [])].map((set) => set.cards),
     ...[...rarities.values()].filter(({ words }) => words.includes(word)).map(({ cards }) => cards),
   ]
-  const scoreOf = (words: string[]) => {
+  const scoreOf = (words: string[], anyRarity: boolean) => {
     const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
     const hasNumber = numbers.some((number) => byNumber.has(number))
     const inSingular = words.map(singular)
-    const meantSets = words.map((word, i) =>
-      [word, numbers[i]!].map((spelled) => described.meantBy(spelled)),
-    )
+    const meantSets = words.map(described.meantBy)
+    const isAlways = words.map((word) => FILLER.has(word) || (anyRarity && rarityWords.has(word)))
     /** Words that only a set can have, or a name. */
     const isOfSetOnly = words.map(
       (word) => !FILLER.has(word) && !rarityWords.has(word) && !isNumber(word) && !/\d/.test(word),
@@ -341,7 +361,7 @@ export function cardAttributes<
     // A word such as `english` describes thousands of cards, which share a few sets.
     const meanings = new Map<S, Meaning>()
     const meaningFor = (set: S): Meaning => {
-      const isMeant = meantSets.map((meant) => meant.some((sets) => sets?.has(set)))
+      const isMeant = meantSets.map((sets) => sets?.has(set) ?? false)
       const isPossible = isMeant.every((meant, i) => meant || !isOfSetOnly[i])
       const meaning: Meaning = { isMeant, isPossible }
       meanings.set(set, meaning)
@@ -363,7 +383,7 @@ export function cardAttributes<
       const ofRarity: string[] = []
       const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words
       for (const [i, word] of words.entries()) {
-        let isDescribed = isMeant[i]! || FILLER.has(word) || name.includes(` ${word} `)
+        let isDescribed = isMeant[i]! || isAlways[i]! || name.includes(` ${word} `)
         if (!isNumbered && numbers[i] === number) {
           isNumbered = true
           isDescribed = true
@@ -385,7 +405,7 @@ export function cardAttributes<
       if (ofRarity.length > 0) {
         score += rarityHas.every((word) => ofRarity.includes(word)) ? EXACT : PART
       }
-      return score || PART
+      return PART + score
     }
   }
   /** `evs215` is the code `evs` and the number 215, unless it is the number of a card. */
@@ -398,7 +418,6 @@ export function cardAttributes<
   const describes = (word: string) =>
     isNumber(word) ||
     described.meantBy(word) !== undefined ||
-    described.meantBy(plainNumber(word)) !== undefined ||
     rarityWords.has(word) ||
     inWords.has(word) ||
     byTotal.has(totalOf(word)) ||
@@ -416,7 +435,7 @@ export function cardAttributes<
         .split(' '),
     corrections: (words) =>
       correctionsOf(words, describes, (word) => described.similar(word, rarityWords)),
-    matcher(asked) {
+    matcher(asked, anyRarity = false) {
       const words = asked.flatMap((word) => inWords.get(word) ?? codeAndNumber(word) ?? [word])
       return {
         candidates() {
@@ -429,7 +448,7 @@ export function cardAttributes<
             .sort((a, b) => sizeOf(a) - sizeOf(b))
           return new Set(least.flat())
         },
-        score: scoreOf(words),
+        score: scoreOf(words, anyRarity),
       }
     },
   }

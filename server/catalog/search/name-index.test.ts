@@ -27,6 +27,7 @@ const NAMES = [
   ...["Professor Oak's New Theory", 'Professor Oak', "Impostor Professor Oak's Revenge"],
   ...["Professor Oak's Hint", "Boss's Orders (Giovanni)", "Boss's Orders", 'Ordres du Boss'],
   ...['Arcanine', 'Arcanin ex', 'Gyarados', 'Garados', 'Sœur Parasol', 'Unown [!]', 'Unown [?]'],
+  ...['Miracle Sphere α', 'Miracle Sphere β', 'Miracle Sphere γ'],
   ...['ピカチュウVMAX', 'ひかるピカチュウ', 'ピカチュウ', 'ピカチュウex', 'かがやくリザードン'],
   ...[
     'リザードン',
@@ -192,6 +193,9 @@ describe('the names of symbols', () => {
     ['pikachu gold star', 'Pikachu ★'],
     ['mew delta', 'Mew δ'],
     ['mew delta species', 'Mew δ'],
+    ['miracle sphere alpha', 'Miracle Sphere α'],
+    ['miracle sphere beta', 'Miracle Sphere β'],
+    ['miracle sphere gamma', 'Miracle Sphere γ'],
     ['nidoran male', 'Nidoran ♂'],
     ['NIDORAN FEMALE', 'Nidoran ♀'],
   ])('the name of a symbol finds it: %s', (query, name) => {

@@ -103,6 +103,9 @@ const SYMBOL_NAMES: [string, string][] = [
   ['prism', '◇'],
   ['delta species', 'δ'],
   ['delta', 'δ'],
+  ['alpha', 'α'],
+  ['beta', 'β'],
+  ['gamma', 'γ'],
   ['female', '♀'],
   ['male', '♂'],
 ]

@@ -9,6 +9,8 @@ export const TOTAL = 2
 export const PART = 1
 /** Less than `PART`: the set that has the words in its own language comes first. */
 const TRANSLATED = 0.5
+/** Less than `TRANSLATED`: a card has the same code and number in each language. */
+const ENGLISH = 0.1
 
 /** Offers elsewhere have the language in their titles. */
 const LANGUAGE_NAMES = new Map([
@@ -29,6 +31,10 @@ export type NamedSet = {
   releaseDate: string | null
 }
 type Series = { name: string; shortcut: string | null }[]
+
+/** `TG02`, `tg2` and `Tg002` are one number. Takes folded text. */
+export const plainNumber = (number: string) =>
+  number.replace(/ /g, '').replace(/^(\D*)0+(?=\d)/, '$1')
 
 /** A word in the singular: people mix `evolution` and `evolutions`. Short words can be codes. */
 export function singular(word: string): string {
@@ -56,10 +62,13 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
     else bySingular.set(singular(word), new Set([set]))
   }
   /** The sets that a word can mean. */
-  const meantBy = (word: string): ReadonlySet<S> | undefined => bySingular.get(singular(word))
+  const meantBy = (word: string): ReadonlySet<S> | undefined =>
+    bySingular.get(singular(word)) ?? bySingular.get(plainNumber(word))
   for (const set of sets) {
     const name = fold(set.name)
     const inFull = [name, name.replaceAll(' ', ''), fold(set.shortcut ?? '')]
+    // Collectors say `Sun & Moon Base Set`.
+    if (set.name === set.series) inFull.push(`${name} base`)
     const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
     const inSingular = spelled.map((words) => words.map(singular))
     spellings.set(set, inSingular)
@@ -82,6 +91,16 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
     }
   }
   for (const [set, others] of translated) for (const word of others) add(word, set)
+  const scoreOfWords = (set: S, meant: string[]): number => {
+    if (meant.length === 0) return 0
+    const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
+    // The words of `base set 2` are rather a set than the card 2 of the series Base.
+    const whole = spellings.get(set)!.filter(isIn)
+    if (whole.length > 0) return EXACT + Math.max(...whole.map(({ length }) => length)) - 1
+    if (isIn(idWords.get(set)!)) return ID
+    const others = translated.get(set)!
+    return meant.some((word) => others.has(word)) ? TRANSLATED : PART
+  }
   // Few people mistype the first letter, and comparing all words would take longer than the search.
   const byLetter = Map.groupBy(words, (word) => word[0]!)
   return {
@@ -95,12 +114,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
      * @param meant words that can mean the set, in the singular
      */
     score(set: S, meant: string[]): number {
-      if (meant.length === 0) return 0
-      const isIn = (spelling: string[]) => spelling.every((word) => meant.includes(word))
-      if (spellings.get(set)!.some(isIn)) return EXACT
-      if (isIn(idWords.get(set)!)) return ID
-      const others = translated.get(set)!
-      return meant.some((word) => others.has(word)) ? TRANSLATED : PART
+      return (set.language === 'EN' ? ENGLISH : 0) + scoreOfWords(set, meant)
     },
   }
 }

@@ -21,7 +21,7 @@ const SALE = [
   ...['free', 'fast shipping', 'shipping', 'neu', 'ovp', 'neuf', 'wotc', 'vintage'],
 ]
 const GAME = [
-  ...['trading card game', 'trading card', 'card game', 'ccg'],
+  ...['trading card game', 'trading card', 'card game', 'ccg', 'e reader'],
   ...['karte', 'karten', 'sammelkarte', 'carte', 'cartes'],
 ]
 /** Not `de`, `en` and `la`, which are languages and a set, nor `and`, which belongs to many sets. */
