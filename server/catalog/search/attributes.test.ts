@@ -39,7 +39,12 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       series: 'Sword & Shield',
       release_date: '2020-02-07',
     },
-    cards: [['63', 'Snom', 'Common']],
+    cards: [
+      ['63', 'Snom', 'Common'],
+      ['200', 'Snom', 'Rare Rainbow'],
+      ['201', 'Snom', 'Rare Secret'],
+      ['SV1', 'Snom', 'Rare Shiny'],
+    ],
   },
   {
     set: { id: 'league', name: 'League 100', release_date: '2001-01-01' },
@@ -85,6 +90,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['6', 'Charizard', 'Rare'],
       ['39', 'Charizard 100', 'Common'],
       ['102', 'Water Energy', 'Promo'],
+      ['XY058', 'Snom', 'Promo'],
       ['200', 'Reverse Valley', 'Rare'],
       ['201', 'Valley', 'Common'],
       ['202', 'Rival Brilliant Dragonite', 'Rare'],
@@ -97,6 +103,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['5', 'Glutexo', 'Rare'],
       ['6', 'Glurak ★', 'Rare Holo Star'],
       ['202', 'Dragonite ex', 'Rare'],
+      ['300', 'Snom', 'Secret Rare'],
       ['100', 'Bisasam', 'Rare'],
       ['RC2', 'Bisaknosp', 'Rare'],
       ['RC9', 'Bisaflor', 'Rare'],
@@ -215,6 +222,9 @@ describe('a search for cards', () => {
     ['a misspelled set, and wrong letters in the name', 'vaporoen briliant stars', 'swsh9-TG02'],
     ['the abbreviation of a rarity', 'glumanda ir', 'hinte-4'],
     ['a rarity that another source gives the card', 'charmander base ultra rare', 'base1-46'],
+    ['the colour of its rarity', 'snom gold', 'swsh1-201'],
+    ['a rarity that sources call rainbow', 'snom hyper rare', 'swsh1-200'],
+    ['the digits of the number of a promo', 'snom promo 058', 'exp-XY058'],
     ['a misspelled rarity', 'mew ex ulra rare', 'sv3pt5-193'],
     ['a number after its abbreviation', 'charmander no. 46', 'base1-46'],
     ['a number and its total in words', 'pikachu 58 of 102', 'base1-58'],
@@ -256,6 +266,12 @@ describe('a search for cards', () => {
       'swsh9-TG02',
     ],
     ['the device that reads cards', 'Pikachu 58 Expedition e-Reader', 'exp-58'],
+    ['a number of copies', '4x Pikachu 58 Base', 'base1-58'],
+    ['a number of copies after an x', 'Pikachu 58 Base x12', 'base1-58'],
+    ['a lot', 'lot Pikachu 58 Base', 'base1-58'],
+    ['the era of a card', 'Vaporeon Sword & Shield era', 'swsh9-TG02'],
+    ['the series of a card', 'Vaporeon Sword & Shield series', 'swsh9-TG02'],
+    ['a baby shiny', 'snom baby shiny', 'swsh1-SV1'],
     ['the German word for &', 'Glumanda Hinte und 4', 'hinte-4'],
     ['a set with the code and number of its series', 'VSTAR SWSH09: Brilliant Stars', 'swsh9-018'],
     ['a grade attached to its company', 'charizard base psa9', 'base1-4'],
@@ -314,6 +330,10 @@ describe('a search for cards', () => {
     expect(find('dragonite 202')).toEqual(['exp-202', 'hinte-202'])
   })
 
+  it('a rarity comes before one that is also called so, and both before cards in other languages', () => {
+    expect(find('snom secret rare')).toEqual(['swsh1-201', 'swsh1-200', 'hinte-300'])
+  })
+
   it('the rarity holo is meant before the printing holo', () => {
     expect(find('charizard base 2 holo')).toEqual(['base4-4'])
     expect(find('pikachu base 2 holo')).toEqual(['base4-87'])
@@ -336,6 +356,7 @@ describe('a search for cards', () => {
   it('a word that neither belongs to a name nor describes a card finds nothing', () => {
     expect(find('charizard 4 zzzz')).toEqual([])
     expect(find('pikachu 9999')).toEqual([])
+    expect(find('charizard constructor')).toEqual([])
   })
 
   it('a search with attributes finds only cards that pass the filters', () => {
@@ -352,7 +373,16 @@ describe('a search for cards', () => {
 
   it('names with wrong letters follow the cards that the words describe, and a filter can leave only these', () => {
     expect(find('hinte')).toEqual([
-      ...['hinte-4', 'hinte-5', 'hinte-6', 'hinte-100', 'hinte-202', 'hinte-RC2', 'hinte-RC9'],
+      ...[
+        'hinte-4',
+        'hinte-5',
+        'hinte-6',
+        'hinte-100',
+        'hinte-202',
+        'hinte-300',
+        'hinte-RC2',
+        'hinte-RC9',
+      ],
       'base1-71',
     ])
     expect(find('hinte', { language: 'EN' })).toEqual(['base1-71'])
@@ -422,6 +452,7 @@ describe('a search for sealed products', () => {
     ['the id of a set with zeros', 'swsh09 booster box', 'swsh9-booster_box'],
     ['the shorthand of the Pokémon Center', 'brs pc etb', 'swsh9-center'],
     ['the shorthand of a collection', 'brs spc', 'swsh9-premium_collection'],
+    ['the French words for a category', 'brs coffret dresseur d’élite', 'swsh9-elite_trainer_box'],
     ['the word display', 'bs display', 'base1-booster_box'],
     ['a title with the game', 'Pokemon TCG Brilliant Stars Booster Pack', 'swsh9-booster_pack'],
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],

@@ -247,6 +247,14 @@ const FILLER = new Set([
 const ART = new Set([
   ...['ultra', 'illustration', 'secret', 'hyper', 'rainbow', 'gallery', 'character', 'art'],
 ])
+/** Less than the preference for English cards. */
+const ALIAS = 0.05
+/** Words of rarities that collectors also call by this word. `gold` is a rarity of no source. */
+const ALSO_CALLED = new Map([
+  ['gold', ['hyper', 'secret']],
+  ['secret', ['rainbow', 'hyper']],
+  ['hyper', ['rainbow']],
+])
 const CATEGORY_SHORTHANDS = new Map([
   ['etb', ['elite', 'trainer', 'box']],
   ['bb', ['booster', 'box']],
@@ -322,7 +330,7 @@ export function cardAttributes<
 >(sets: S[], cards: C[], described: SetDescriptions<S>): Attributes<C> {
   const byNumber = new Map<string, C[]>()
   const rarities = new Map<string, { words: string[]; cards: C[] }>()
-  const rarityWords = new Set<string>()
+  const rarityWords = new Set(ALSO_CALLED.keys())
   /** The words of a rarity that is typed as one, or abbreviated. */
   const inWords = new Map(RARITY_SHORTHANDS)
   const plain = remembering((number) => plainNumber(fold(number)))
@@ -345,11 +353,17 @@ export function cardAttributes<
     byNumber.get(plainNumber(word)) ?? [],
     ...(byTotal.get(totalOf(word)) ?? []).map((set) => set.cards),
     ...[...(described.meantBy(word) ?? [])].map((set) => set.cards),
-    ...[...rarities.values()].filter(({ words }) => words.includes(word)).map(({ cards }) => cards),
+    ...[...rarities.values()]
+      .filter(({ words }) =>
+        words.some((has) => has === word || ALSO_CALLED.get(word)?.includes(has)),
+      )
+      .map(({ cards }) => cards),
   ]
   const scoreOf = (words: string[], anyRarity: boolean) => {
     const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
+    // Promos print `SWSH251`, of which people type the digits.
+    const isPromo = words.includes('promo') || words.includes('promos')
     const hasNumber = numbers.some((number) => byNumber.has(number))
     const inSingular = words.map(singular)
     const meantSets = words.map(described.meantBy)
@@ -384,7 +398,10 @@ export function cardAttributes<
       const rarityHas = rarity === null ? [] : rarities.get(rarity)!.words
       for (const [i, word] of words.entries()) {
         let isDescribed = isMeant[i]! || isAlways[i]! || name.includes(` ${word} `)
-        if (!isNumbered && numbers[i] === number) {
+        const isItsNumber =
+          numbers[i] === number ||
+          (isPromo && rarityHas.includes('promo') && numbers[i] === totalOf(number))
+        if (!isNumbered && isItsNumber) {
           isNumbered = true
           isDescribed = true
           score += EXACT
@@ -394,9 +411,13 @@ export function cardAttributes<
         } else if (isNumbered && isOfSubset(numbers[i]!, number)) {
           isDescribed = true
         }
-        if (rarityHas.includes(word)) {
+        const has = rarityHas.includes(word)
+          ? word
+          : rarityHas.find((other) => ALSO_CALLED.get(word)?.includes(other))
+        if (has !== undefined) {
           isDescribed = true
-          ofRarity.push(word)
+          if (has !== word) score -= ALIAS
+          ofRarity.push(has)
         } else if (word === FULL_ART && rarityHas.some((has) => ART.has(has))) {
           score += EXACT
         }

@@ -27,7 +27,7 @@ const NAMES = [
   ...["Professor Oak's New Theory", 'Professor Oak', "Impostor Professor Oak's Revenge"],
   ...["Professor Oak's Hint", "Boss's Orders (Giovanni)", "Boss's Orders", 'Ordres du Boss'],
   ...['Arcanine', 'Arcanin ex', 'Gyarados', 'Garados', 'Sœur Parasol', 'Unown [!]', 'Unown [?]'],
-  ...['Miracle Sphere α', 'Miracle Sphere β', 'Miracle Sphere γ'],
+  ...['Miracle Sphere α', 'Miracle Sphere β', 'Miracle Sphere γ', 'Nidoran ♀ δ'],
   ...['ピカチュウVMAX', 'ひかるピカチュウ', 'ピカチュウ', 'ピカチュウex', 'かがやくリザードン'],
   ...[
     'リザードン',
@@ -198,6 +198,7 @@ describe('the names of symbols', () => {
     ['miracle sphere gamma', 'Miracle Sphere γ'],
     ['nidoran male', 'Nidoran ♂'],
     ['NIDORAN FEMALE', 'Nidoran ♀'],
+    ['nidoran female delta', 'Nidoran ♀ δ'],
   ])('the name of a symbol finds it: %s', (query, name) => {
     expect(find(query)[0]).toBe(name)
     expect(index.search(query).tiers[0]).toBe(Tier.exact)

@@ -129,9 +129,12 @@ const SYMBOL_NAME = new RegExp(SYMBOL_NAMES.map(([name]) => name).join('|'))
 export function symbolReadings(words: string[]): string[][] {
   const text = ` ${words.join(' ')} `
   if (!SYMBOL_NAME.test(text)) return []
-  return SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `)).map(([name, symbol]) =>
-    text.replace(` ${name} `, ` ${symbol} `).trim().split(' '),
-  )
+  const withSymbol = (text: string, [name, symbol]: [string, string]) =>
+    text.replace(` ${name} `, ` ${symbol} `)
+  const named = SYMBOL_NAMES.filter(([name]) => text.includes(` ${name} `))
+  const readings = new Set(named.map((one) => withSymbol(text, one)))
+  if (named.length > 1) readings.add(named.reduce(withSymbol, text))
+  return [...readings].map((reading) => reading.trim().split(' '))
 }
 
 /** The same query as a name may be printed: `mega gengar ex` is M Gengar-EX, `nidoran f` is Nidoran ♀. */

@@ -19,9 +19,10 @@ const COPY = [
 const SALE = [
   ...['factory sealed', 'new and', 'sealed', 'brand', 'new', 'authentic', 'genuine', 'original'],
   ...['free', 'fast shipping', 'shipping', 'neu', 'ovp', 'neuf', 'wotc', 'vintage'],
+  ...['lot', 'playset'],
 ]
 const GAME = [
-  ...['trading card game', 'trading card', 'card game', 'ccg', 'e reader'],
+  ...['trading card game', 'trading card', 'card game', 'ccg', 'e reader', 'era', 'series'],
   ...['karte', 'karten', 'sammelkarte', 'carte', 'cartes'],
 ]
 /** Not `de`, `en` and `la`, which are languages and a set, nor `and`, which belongs to many sets. */
@@ -47,6 +48,10 @@ const PLAIN: [RegExp, string][] = [
   [/ (?:[2-9]|\d\d) (?:booster )?(?:pack|booster|card)s?(?= )/g, ''],
   [/ top trainer(?= )/g, ' elite trainer'],
   [/ b and b(?= )/g, ' build battle'],
+  [/ coffret dresseur d ?elite(?= )/g, ' elite trainer box'],
+  // A number of copies.
+  [/ (?:[1-9]\d?x|x[1-9]\d?)(?= )/g, ''],
+  [/ baby(?= shiny )/g, ''],
   // Between a name and a number, or between a number and its total: `no. 4`, `4 sur 102`.
   [/ (?:no|nr|n|num|numero|sur)(?= \p{L}{0,4}\d)/gu, ''],
   [new RegExp(`${anyOf([...COPY, ...SALE, ...GAME, ...SENTENCE])}(?= )`, 'g'), ''],
