@@ -266,6 +266,11 @@ describe('a search for cards', () => {
       'swsh9-TG02',
     ],
     ['the device that reads cards', 'Pikachu 58 Expedition e-Reader', 'exp-58'],
+    [
+      'a title of 14 words that all describe the card',
+      'Pokemon Pikachu 58/102 Common Base Set Base 1999 English Pokemon Card Pikachu Set',
+      'base1-58',
+    ],
     ['a number of copies', '4x Pikachu 58 Base', 'base1-58'],
     ['a number of copies after an x', 'Pikachu 58 Base x12', 'base1-58'],
     ['a lot', 'lot Pikachu 58 Base', 'base1-58'],

@@ -45,7 +45,7 @@ export type Matcher<T> = {
 export type Names<T> = { index: NameIndex; entriesByName: T[][] }
 
 /** A longer query is searched by name alone. */
-const MAX_WORDS = 12
+const MAX_WORDS = 16
 /** Words that may belong to the name or not: each doubles the number of divisions that are tried. */
 const MAX_AMBIGUOUS = 3
 /** Misspelled queries that are tried: each is another search. */
