@@ -119,7 +119,7 @@ async function openPage(
     if (!['error', 'warning'].includes(message.type())) return
     // The page asks again until the service is ready, which it is not while a busy machine keeps the database waiting.
     if (new URL(message.location().url, url).pathname === '/health/ready') return
-    // Chromium ends requests when the machine's network changes, such as at the start of a container. The page repeats them.
+    // Chromium ends requests when the machine's network changes, such as at the start of a container. The page repeats its reads.
     if (message.text().includes('ERR_NETWORK_CHANGED')) return
     problems.push(message.text())
   })

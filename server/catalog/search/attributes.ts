@@ -247,9 +247,9 @@ const FILLER = new Set([
 const ART = new Set([
   ...['ultra', 'illustration', 'secret', 'hyper', 'rainbow', 'gallery', 'character', 'art'],
 ])
-/** Less than the preference for English cards. */
+/** Taken off the score of a rarity that is only also called so. Less than the preference for English cards. */
 const ALIAS = 0.05
-/** Words of rarities that collectors also call by this word. `gold` is a rarity of no source. */
+/** By word: the words of rarities that collectors also call so. No source has the rarity `gold`. */
 const ALSO_CALLED = new Map([
   ['gold', ['hyper', 'secret']],
   ['secret', ['rainbow', 'hyper']],
@@ -318,6 +318,10 @@ function isOfSubset(total: string, number: string): boolean {
 const wordsOfRarity = (rarity: string) =>
   fold(rarity.replace(/([a-z])([A-Z])/g, '$1 $2')).split(' ')
 
+/** The word of a rarity that a word of a query means. */
+const rarityWord = (words: string[], asked: string): string | undefined =>
+  words.includes(asked) ? asked : words.find((word) => ALSO_CALLED.get(asked)?.includes(word))
+
 /** The words of a query that a set has, whether its cards can have the others, and the score of the set once needed. */
 type Meaning = { isMeant: boolean[]; isPossible: boolean; score?: number }
 
@@ -354,9 +358,7 @@ export function cardAttributes<
     ...(byTotal.get(totalOf(word)) ?? []).map((set) => set.cards),
     ...[...(described.meantBy(word) ?? [])].map((set) => set.cards),
     ...[...rarities.values()]
-      .filter(({ words }) =>
-        words.some((has) => has === word || ALSO_CALLED.get(word)?.includes(has)),
-      )
+      .filter(({ words }) => rarityWord(words, word) !== undefined)
       .map(({ cards }) => cards),
   ]
   const scoreOf = (words: string[], anyRarity: boolean) => {
@@ -411,13 +413,11 @@ export function cardAttributes<
         } else if (isNumbered && isOfSubset(numbers[i]!, number)) {
           isDescribed = true
         }
-        const has = rarityHas.includes(word)
-          ? word
-          : rarityHas.find((other) => ALSO_CALLED.get(word)?.includes(other))
-        if (has !== undefined) {
+        const meant = rarityWord(rarityHas, word)
+        if (meant !== undefined) {
           isDescribed = true
-          if (has !== word) score -= ALIAS
-          ofRarity.push(has)
+          if (meant !== word) score -= ALIAS
+          ofRarity.push(meant)
         } else if (word === FULL_ART && rarityHas.some((has) => ART.has(has))) {
           score += EXACT
         }
