@@ -3,13 +3,13 @@ import type { Catalog } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 import { findSetForFilter, matchesFilters } from './identifiers.ts'
 import {
-  type Attributes,
   type Names,
   searchAnyRarity,
   searchCorrected,
   searchTyposWithAttributes,
   searchWithAttributes,
-} from './search/attributes.ts'
+} from './search/attribute-search.ts'
+import type { Attributes } from './search/attributes.ts'
 import { type Matches, Tier } from './search/name-grades.ts'
 import { plainWords } from './search/titles.ts'
 

@@ -9,13 +9,11 @@ import {
   type SeriesEntry,
   type SetEntry,
 } from './entries.ts'
-import {
-  type Attributes,
-  cardAttributes,
-  type Names,
-  productAttributes,
-} from './search/attributes.ts'
+import type { Names } from './search/attribute-search.ts'
+import type { Attributes } from './search/attributes.ts'
+import { cardAttributes } from './search/card-attributes.ts'
 import { buildNameIndex } from './search/name-index.ts'
+import { productAttributes } from './search/product-attributes.ts'
 import { describeSets } from './search/sets.ts'
 
 /**

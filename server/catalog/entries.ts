@@ -77,7 +77,7 @@ export type SharedTexts = {
 }
 
 export const sharedTexts = (): SharedTexts => ({
-  shared: remembering((text) => text),
+  shared: remembering((text: string) => text),
   sortKey: remembering(naturalNumber),
 })
 

@@ -1,11 +1,11 @@
-/** Returns a function with the same results that calls `make` once for each text. It keeps all results. */
-export function remembering(make: (text: string) => string): (text: string) => string {
-  const made = new Map<string, string>()
-  return (text) => {
-    const known = made.get(text)
+/** Returns a function with the same results that calls `make` once for each key. It keeps all results. */
+export function remembering<K, V extends {}>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>()
+  return (key) => {
+    const known = made.get(key)
     if (known !== undefined) return known
-    const result = make(text)
-    made.set(text, result)
+    const result = make(key)
+    made.set(key, result)
     return result
   }
 }
