@@ -143,6 +143,12 @@ describe('words', () => {
     expect([Tier.prefix, Tier.word]).toContain(index.search(query).tiers[0])
   })
 
+  it('a word that begins another one of the query must be a word of its own', async () => {
+    const names = ['Mewtwo-GX', 'Mewtwo & Mew-GX']
+    const found = (await buildNameIndex(names)).search('mew mewtwo gx')
+    expect([...found.positions]).toEqual([1, 0])
+  })
+
   it('every query word must match', () => {
     expect(find('mewtwo oak')).toEqual([])
     expect(find('mew zz')).toEqual([])

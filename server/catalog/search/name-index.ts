@@ -226,7 +226,13 @@ function matchWords(
         else begun.push(text.ranks[at]!)
       }
       findWords(text, [word], visit, among && among.length <= MAX_READ_NAMES ? among : undefined)
-      for (const rank of begun) if (reach(rank)) unfinished[rank]!++
+      // In `mew mewtwo gx`, Mewtwo-GX has the word `mewtwo` only, and `mew` as a part of it.
+      const beginsAnother = words.some((other) => other !== word && other.startsWith(word))
+      for (const rank of begun) {
+        if (!reach(rank)) continue
+        unfinished[rank]!++
+        if (beginsAnother) isInside[rank] = 1
+      }
     }
     if (upTo >= Tier.inside) {
       const reachInside = (rank: number) => {
