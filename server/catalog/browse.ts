@@ -6,6 +6,7 @@ import {
   type Names,
   searchAnyRarity,
   searchCorrected,
+  searchTitle,
   searchTyposWithAttributes,
   searchWithAttributes,
 } from './search/attribute-search.ts'
@@ -126,9 +127,10 @@ function listed<T extends { name: string }>(
   }
   const asTyped = names.index.search(q)
   if (asTyped.sure > 0 || !attributes) return entriesOf(asTyped)
-  const plain = attributes.respelled(plainWords(asTyped.words))
+  const typed = attributes.printed(asTyped.words)
+  const plain = attributes.respelled(plainWords(typed))
   // A printing can be `holo` although the rarity isn't.
-  const readings = distinct([asTyped.words, plain, plain.filter((word) => word !== 'holo')])
+  const readings = distinct([typed, plain, plain.filter((word) => word !== 'holo')])
   let matches = asTyped
   for (const [i, words] of readings.entries()) {
     if (i > 0) {
@@ -146,6 +148,7 @@ function listed<T extends { name: string }>(
     searchTyposWithAttributes(names, attributes, plain, passes) ||
     searchCorrected(names, attributes, plain, passes) ||
     searchAnyRarity(names, attributes, plain, passes) ||
+    searchTitle(attributes, plain, passes) ||
     []
   )
 }

@@ -19,6 +19,10 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
     ],
   },
   {
+    set: { id: 'sv3pt5-de', name: '151', language: 'DE', release_date: '2023-09-22' },
+    cards: [['25', 'Pikachu', 'Common']],
+  },
+  {
     set: {
       id: 'swsh9',
       name: 'Brilliant Stars',
@@ -91,6 +95,8 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['39', 'Charizard 100', 'Common'],
       ['102', 'Water Energy', 'Promo'],
       ['XY058', 'Snom', 'Promo'],
+      ['SWSH018', 'Yamper', 'Promo'],
+      ['MEW025', 'Yamper', 'Rare'],
       ['200', 'Reverse Valley', 'Rare'],
       ['201', 'Valley', 'Common'],
       ['202', 'Rival Brilliant Dragonite', 'Rare'],
@@ -225,6 +231,7 @@ describe('a search for cards', () => {
     ['the colour of its rarity', 'snom gold', 'swsh1-201'],
     ['a rarity that sources call rainbow', 'snom hyper rare', 'swsh1-200'],
     ['the digits of the number of a promo', 'snom promo 058', 'exp-XY058'],
+    ['the word promos and a misspelled set', 'yamper promos expedtion', 'exp-SWSH018'],
     ['a misspelled rarity', 'mew ex ulra rare', 'sv3pt5-193'],
     ['a number after its abbreviation', 'charmander no. 46', 'base1-46'],
     ['a number and its total in words', 'pikachu 58 of 102', 'base1-58'],
@@ -251,6 +258,9 @@ describe('a search for cards', () => {
     ['a number of a total whose number is a word of a newer set', '100/86', 'ex-100'],
     ['a rarity that is ignored next to other words', 'promo', 'exp-102'],
     ['the name of a set and a number', 'base 46', 'base1-46'],
+    ['the letters and the digits of a number', 'swsh 18', 'exp-SWSH018'],
+    ['the letters and the digits of a promo', 'swsh promo 18', 'exp-SWSH018'],
+    ['a code that with the number is also a number', 'mew 25', 'sv3pt5-25'],
   ])('a search finds a card by %s alone: %s', (_, q, id) => {
     expect(find(q)[0]).toBe(id)
   })
@@ -359,9 +369,30 @@ describe('a search for cards', () => {
   })
 
   it('a word that neither belongs to a name nor describes a card finds nothing', () => {
-    expect(find('charizard 4 zzzz')).toEqual([])
+    expect(find('charizard zzzz')).toEqual([])
     expect(find('pikachu 9999')).toEqual([])
     expect(find('charizard constructor')).toEqual([])
+    expect(find('58 zzzz')).toEqual([])
+  })
+
+  it('such words are ignored in the title of an offer, which has a name and a number', () => {
+    expect(find('pack fresh pikachu base 58 zzzz')).toEqual(['base1-58', 'exp-58'])
+    expect(find('pikachu brilliant stars 58 zzzz')).toEqual([])
+  })
+
+  it('a name, a number and a total identify a card, whatever else a title says', () => {
+    expect(find('pikachu 58/102 brilliant stars zzzz')).toEqual(['base1-58'])
+    expect(find('vaporeon TG02/TG30 expedition zzzz')).toEqual(['swsh9-TG02'])
+    expect(find('pikachu 58/103 brilliant stars zzzz')).toEqual([])
+  })
+
+  it('the card that less of its title contradicts comes first', () => {
+    expect(find('pikachu 25/165 151 german zzzz')).toEqual(['sv3pt5-de-25', 'sv3pt5-25'])
+  })
+
+  it('the longest name in the title of an offer is that of the card', () => {
+    const title = 'rival brilliant dragonite ex 202/165 german hinte zzzz'
+    expect(find(title)).toEqual(['exp-202', 'hinte-202'])
   })
 
   it('a search with attributes finds only cards that pass the filters', () => {
@@ -421,12 +452,13 @@ describe('a search for cards', () => {
     )
   })
 
-  it('every card comes first for its name, set and number, in either order', () => {
+  it('every card comes first in its language for its name, set and number, in either order', () => {
     fc.assert(
       fc.property(fc.nat(), fc.boolean(), (pick, isSetFirst) => {
-        const card = catalog.cards[pick % catalog.cards.length]!
-        const parts = [card.name, `${card.set.name} ${card.number}`]
-        expect(find((isSetFirst ? parts.toReversed() : parts).join(' '))[0]).toBe(card.id)
+        const { id, name, number, set } = catalog.cards[pick % catalog.cards.length]!
+        const parts = [name, `${set.name} ${number}`]
+        const q = (isSetFirst ? parts.toReversed() : parts).join(' ')
+        expect(find(q, { language: set.language })[0]).toBe(id)
       }),
     )
   })
@@ -463,6 +495,7 @@ describe('a search for sealed products', () => {
     ['a category as filters spell it', 'bs booster_pack', 'base1-booster_pack'],
     ['a category in the plural', 'brilliant stars booster boxes', 'swsh9-booster_box'],
     ['a sentence', 'box of brilliant stars boosters', 'swsh9-booster_box'],
+    ['a title with unknown words', 'brilliant stars display zzzz', 'swsh9-booster_box'],
     ['a pack by its number', '1 pack brilliant stars', 'swsh9-booster_pack'],
     ['a number of packs in digits', 'brs 3 pack blister', 'swsh9-other'],
     ['triple for three', 'brs triple pack blister', 'swsh9-other'],

@@ -1,4 +1,5 @@
-import type { Attributes, Matcher } from './attributes.ts'
+import { remembering } from '../../text/remembering.ts'
+import type { Attributes, Ignored, Matcher } from './attributes.ts'
 import { fold } from './fold.ts'
 import { type Matches, Tier } from './name-grades.ts'
 import { type NameIndex, symbolReadings } from './name-index.ts'
@@ -15,8 +16,7 @@ const MAX_WORDS = 16
 /** Words that may belong to the name or not: each doubles the number of divisions that are tried. */
 const MAX_AMBIGUOUS = 3
 
-/** `anyRarity`: see `Attributes.matcher`. */
-type Options = { search: (name: string) => Matches; anyRarity?: boolean }
+type Options = { search: (name: string) => Matches; ignored?: Ignored }
 
 /**
  * The entries that a query of name and attributes finds, best first: those whose name is exactly the name in the query
@@ -55,7 +55,7 @@ function searchReading<T>(
   attributes: Attributes<T>,
   words: string[],
   passes: (entry: T) => boolean,
-  { search, anyRarity }: Options,
+  { search, ignored }: Options,
 ): T[] | undefined {
   // A repeated word makes equal divisions.
   const divided = new Map(
@@ -66,7 +66,7 @@ function searchReading<T>(
   )
   const prepared = [...divided.values()].map(({ name, described }) => ({
     name,
-    ...attributes.matcher(described, anyRarity),
+    ...attributes.matcher(described, ignored),
   }))
   for (const lastTier of [Tier.exact, Tier.word]) {
     for (const { name, score, candidates } of prepared) {
@@ -118,8 +118,34 @@ export function searchAnyRarity<T>(
   words: string[],
   passes: (entry: T) => boolean,
 ): T[] | undefined {
-  const options = { search: searchOnce(names.index), anyRarity: true }
+  const options: Options = { search: searchOnce(names.index), ignored: 'rarities' }
   return searchWithAttributes(names, attributes, words, passes, options)
+}
+
+/** The first letter of a name, from its first character. */
+const initialOf = remembering((letter: string) => fold(letter).slice(0, 1))
+
+/**
+ * Searches for the entries that the title of an offer names in full, a card with its number. Words that describe nothing in
+ * the catalog are ignored: `pack fresh`, `see pics`.
+ */
+export function searchTitle<T extends { name: string }>(
+  attributes: Attributes<T>,
+  title: string[],
+  passes: (entry: T) => boolean,
+): T[] | undefined {
+  const { words, candidates, score } = attributes.matcher(title, 'unknown')
+  const found = collect(score, passes)
+  // Most cards of a number have other names, and folding all of these would take longer than the search.
+  const initials = new Set(['', ...words.map((word) => word[0]!)])
+  for (const entry of candidates()) {
+    if (!initials.has(initialOf(entry.name[0]!))) continue
+    const name = fold(entry.name).split(' ')
+    if (name.every((word) => words.includes(word))) {
+      found.add(entry, -name.length, ` ${name.join(' ')} `)
+    }
+  }
+  return found.bestFirst()
 }
 
 /** Searches for a set or rarity that is misspelled or not typed to its end. Used when nothing else was found. */

@@ -4,15 +4,24 @@ import { FULL_ART } from './titles.ts'
 export type Attributes<T> = {
   /** Whether the word describes any entry at all. */
   describes(word: string): boolean
+  /** The words with a promo's number as it is printed, where they can mean nothing else: `swsh promo 127`. */
+  printed(words: string[]): string[]
   /** The words as the catalog spells them: a number without a space in it, a category in the singular. */
   respelled(words: string[]): string[]
-  /** @param anyRarity words of a rarity describe every entry, those that have it best */
-  matcher(words: string[], anyRarity?: boolean): Matcher<T>
+  matcher(words: string[], ignored?: Ignored): Matcher<T>
   /** The same query with words of sets joined, or misspelled and unfinished words replaced by the likeliest ones. */
   corrections(words: string[]): string[][]
 }
 
+/**
+ * Words that need not describe the entry: those of rarities, or those that are unknown, because they describe no entry at
+ * all. If unknown words are ignored, a card must have one of the numbers in the query.
+ */
+export type Ignored = 'rarities' | 'unknown'
+
 export type Matcher<T> = {
+  /** The words without abbreviations. */
+  words: string[]
   /** Contains every entry that the words describe. Used for a query without a name. */
   candidates(): Iterable<T>
   /**
@@ -25,5 +34,5 @@ export type Matcher<T> = {
 
 /** Words that people add to a set's name, and that mean nothing by themselves. */
 export const FILLER = new Set([
-  ...['set', 'card', 'cards', 'promo', 'promos', 'pokemon', 'tcg', 'sealed', FULL_ART],
+  ...['set', 'card', 'cards', 'promo', 'pokemon', 'tcg', 'sealed', FULL_ART],
 ])

@@ -1,6 +1,6 @@
 import { remembering } from '../../text/remembering.ts'
 import { append } from '../append.ts'
-import { type Attributes, FILLER } from './attributes.ts'
+import { type Attributes, FILLER, type Ignored } from './attributes.ts'
 import { correctionsOf } from './corrections.ts'
 import { fold } from './fold.ts'
 import { describeRarities } from './rarities.ts'
@@ -14,8 +14,12 @@ import {
   TOTAL,
 } from './sets.ts'
 
-/** A number that is typed as two words: `SWSH 127`, `SWSH black star promo 127`. */
-const LETTERS_AND_DIGITS = /(?<=^| )(\p{L}{1,4}) (?:(?:black star )?promos? )?(\d{1,3})(?= |$)/gu
+/** A number that is typed as two words: `SWSH 127`. */
+const SPLIT_NUMBER = /(?<=^| )(\p{L}{1,4}) (\d{1,3})(?= |$)/gu
+/** `SWSH promo 127`, `SWSH black star promos 127`. */
+const PROMO_NUMBER = /(?<=^| )(\p{L}{1,4}) (?:black star )?promos? (\d{1,3})(?= |$)/gu
+/** A title has a number and a total. More numbers cost time, and describe nothing. */
+const MAX_TITLE_NUMBERS = 3
 
 /** The printed total that a word can mean: cards print `064` for 64, and `TG30` for 30. */
 const totalOf = (word: string) => plainNumber(word).replace(/^\D+/, '')
@@ -50,6 +54,13 @@ export function cardAttributes<
     if (isNumber(word) || described.meantBy(word)) return undefined
     return isNumber(number) ? [code, number] : undefined
   }
+  const joined = (words: string[], pattern: RegExp): string[] =>
+    words
+      .join(' ')
+      .replace(pattern, (both, letters, digits) =>
+        isNumber(letters + digits) ? letters + digits : both,
+      )
+      .split(' ')
   const describes = (word: string) =>
     isNumber(word) ||
     described.meantBy(word) !== undefined ||
@@ -77,14 +88,24 @@ export function cardAttributes<
     return new Set(least.flat())
   }
 
-  const scoreOf = (words: string[], anyRarity: boolean) => {
+  /** The cards of the first numbers of a title. */
+  const candidatesOfTitle = (words: string[]): C[] =>
+    [...new Set(words.map(plainNumber))]
+      .filter((number) => byNumber.has(number))
+      .slice(0, MAX_TITLE_NUMBERS)
+      .flatMap((number) => byNumber.get(number)!)
+
+  const scoreOf = (words: string[], ignored: Ignored | undefined) => {
     const numbers = words.map(plainNumber)
     const totals = words.map(totalOf)
     const hasNumber = words.some(isNumber)
     // Promos print `SWSH251`, of which people type the digits.
-    const asksPromo = words.includes('promo') || words.includes('promos')
+    const asksPromo = words.includes('promo')
     const describesAll = words.map(
-      (word) => FILLER.has(word) || (anyRarity && rarities.words.has(word)),
+      (word) =>
+        FILLER.has(word) ||
+        (ignored === 'unknown' && !describes(word)) ||
+        (ignored === 'rarities' && rarities.words.has(word)),
     )
     /** Words that only a set can have, or a name. */
     const isOfSetOnly = words.map(
@@ -114,43 +135,45 @@ export function cardAttributes<
       const total = String(set.printedTotal)
       let score = PART + ofRarity.score
       let isNumbered = false
+      let isOfTotal = false
+      let contradictions = 0
       for (const [i, word] of words.entries()) {
         const isItsNumber =
           numbers[i] === number || (asksPromo && ofRarity.isPromo && numbers[i] === totalOf(number))
         if (isItsNumber && !isNumbered) {
           isNumbered = true
           score += EXACT
-        } else if (isNumbered && totals[i] === total) {
-          score += TOTAL
+        } else if (isNumbered && (totals[i] === total || isOfSubset(numbers[i]!, number))) {
+          isOfTotal = true
+          if (totals[i] === total) score += TOTAL
         } else {
           const isDescribed =
-            describesAll[i] ||
-            ofSet.isMeant[i] ||
-            ofRarity.isMeant[i] ||
-            (isNumbered && isOfSubset(numbers[i]!, number)) ||
-            name.includes(` ${word} `)
-          if (!isDescribed) return 0
+            describesAll[i] || ofSet.isMeant[i] || ofRarity.isMeant[i] || name.includes(` ${word} `)
+          if (isDescribed) continue
+          if (ignored !== 'unknown') return 0
+          contradictions++
         }
       }
-      return score + scoreOfSet(set)
+      // A number and its total identify a card, whatever else a title says.
+      if (contradictions > 0 && !isOfTotal) return 0
+      return score + scoreOfSet(set) - contradictions
     }
   }
 
   return {
     describes,
-    // `SWSH 127`
-    respelled: (words) =>
-      words
-        .join(' ')
-        .replace(LETTERS_AND_DIGITS, (both, letters, digits) =>
-          isNumber(letters + digits) ? letters + digits : both,
-        )
-        .split(' '),
+    printed(words) {
+      // `xy 121` can also be the card 121 of the set XY.
+      const isNumberAlone = words.length === 2 && !described.isCode(words[0]!)
+      return joined(words, isNumberAlone ? SPLIT_NUMBER : PROMO_NUMBER)
+    },
+    respelled: (words) => joined(words, SPLIT_NUMBER),
     corrections: (words) =>
       correctionsOf(words, describes, (word) => described.similar(word, rarities.words)),
-    matcher(asked, anyRarity = false) {
+    matcher(asked, ignored) {
       const words = asked.flatMap((word) => rarities.inFull(word) ?? codeAndNumber(word) ?? [word])
-      return { candidates: () => candidatesOf(words), score: scoreOf(words, anyRarity) }
+      const candidates = ignored === 'unknown' ? candidatesOfTitle : candidatesOf
+      return { words, candidates: () => candidates(words), score: scoreOf(words, ignored) }
     },
   }
 }

@@ -28,28 +28,31 @@ export function productAttributes<
     FILLER.has(word)
   return {
     describes,
+    printed: (words) => words,
     respelled: (words) =>
       words.map((word) => {
         const singular = word.replace(/(?:(?<=x)es|s)$/, '')
         return !describes(word) && describes(singular) ? singular : word
       }),
     corrections: (words) => correctionsOf(words, describes, described.similar),
-    matcher(words) {
-      const inFull = words.flatMap((word) => CATEGORY_SHORTHANDS.get(word) ?? [word])
-      const meantSets = inFull.map(described.meantBy)
+    matcher(asked, ignored) {
+      const words = asked.flatMap((word) => CATEGORY_SHORTHANDS.get(word) ?? [word])
+      const meantSets = words.map(described.meantBy)
       return {
+        words,
         candidates: () => products,
         score({ name, category, set }) {
           const ofSet: string[] = []
           const ofCategory: string[] = []
           const categoryHas = category.split('_')
           const nameHas = folded(name).split(' ')
-          for (const [i, word] of inFull.entries()) {
+          for (const [i, word] of words.entries()) {
             const isOfSet = set !== null && meantSets[i]?.has(set)
             const isOfCategory = categoryHas.includes(word)
             if (isOfSet) ofSet.push(singular(word))
             if (isOfCategory) ofCategory.push(word)
-            if (!isOfSet && !isOfCategory && !nameHas.includes(word) && !FILLER.has(word)) return 0
+            const isIgnored = FILLER.has(word) || (ignored === 'unknown' && !describes(word))
+            if (!isOfSet && !isOfCategory && !nameHas.includes(word) && !isIgnored) return 0
           }
           const setScore = set === null ? 0 : described.score(set, ofSet)
           const isWhole =

@@ -11,6 +11,7 @@ const SHORTHANDS: [string, string[]][] = [
   ['ur', ['ultra', 'rare']],
   ['hr', ['hyper', 'rare']],
   ['rh', ['rare', 'holo']],
+  ['promos', ['promo']],
 ]
 /** By word: the words of rarities that collectors also call so. No source has the rarity `gold`. */
 const ALSO_CALLED = new Map([

@@ -54,6 +54,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const spellings = new Map<S, string[][]>()
   const idWords = new Map<S, string[]>()
   const words = new Set<string>()
+  const codes = new Set<string>()
   const bySingular = new Map<string, Set<S>>()
   const add = (word: string, set: S) => {
     words.add(word)
@@ -72,6 +73,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
     const spelled = inFull.filter(Boolean).map((text) => text.split(' '))
     const inSingular = spelled.map((words) => words.map(singular))
     spellings.set(set, inSingular)
+    codes.add(fold(set.id)).add(fold(set.shortcut ?? ''))
     const id = fold(set.id).split(' ')
     idWords.set(set, id.map(singular))
     const shared = [
@@ -105,6 +107,8 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
   const byLetter = Map.groupBy(words, (word) => word[0]!)
   return {
     meantBy,
+    /** Whether a word is the whole id or shortcut of a set. */
+    isCode: (word: string) => codes.has(word),
     /** As `similarTo`, among the words of sets and others. */
     similar: (word: string, others: Iterable<string> = []) =>
       similarTo(new Set([...(byLetter.get(word[0]!) ?? []), ...others]), word),
