@@ -107,7 +107,8 @@ function namedSeries(catalog: Catalog, value: string): string {
 /**
  * The entries that a search finds: names that have every word, then names with typos; if no name has every word, names
  * with attributes first. A title of an offer is searched again without the words that describe the offer, after the names
- * that have all of its words and before those with typos, of which the words as typed come first. The filters have no part
+ * that have all of its words and before those with typos, of which the words as typed come first. If this finds nothing, typos
+ * in words of sets and rarities are corrected, then rarities are ignored, and at last unknown words. The filters have no part
  * in these choices, so they only narrow the results of the query.
  */
 function listed<T extends { name: string }>(

@@ -96,7 +96,7 @@ const SETS: { set: Partial<SetRow> & { id: string; name: string }; cards: CardIn
       ['102', 'Water Energy', 'Promo'],
       ['XY058', 'Snom', 'Promo'],
       ['SWSH018', 'Yamper', 'Promo'],
-      ['MEW025', 'Yamper', 'Rare'],
+      ['MEW025', '[Yamper]', 'Rare'],
       ['200', 'Reverse Valley', 'Rare'],
       ['201', 'Valley', 'Common'],
       ['202', 'Rival Brilliant Dragonite', 'Rare'],
@@ -260,7 +260,7 @@ describe('a search for cards', () => {
     ['the name of a set and a number', 'base 46', 'base1-46'],
     ['the letters and the digits of a number', 'swsh 18', 'exp-SWSH018'],
     ['the letters and the digits of a promo', 'swsh promo 18', 'exp-SWSH018'],
-    ['a code that with the number is also a number', 'mew 25', 'sv3pt5-25'],
+    ['a code and a number that together are another number', 'mew 25', 'sv3pt5-25'],
   ])('a search finds a card by %s alone: %s', (_, q, id) => {
     expect(find(q)[0]).toBe(id)
   })
@@ -375,9 +375,10 @@ describe('a search for cards', () => {
     expect(find('58 zzzz')).toEqual([])
   })
 
-  it('such words are ignored in the title of an offer, which has a name and a number', () => {
+  it('a word that describes nothing is ignored in a title that has the name and number of a card', () => {
     expect(find('pack fresh pikachu base 58 zzzz')).toEqual(['base1-58', 'exp-58'])
     expect(find('pikachu brilliant stars 58 zzzz')).toEqual([])
+    expect(find('yamper mew025 zzzz')).toEqual(['exp-MEW025'])
   })
 
   it('a name, a number and a total identify a card, whatever else a title says', () => {
@@ -386,11 +387,11 @@ describe('a search for cards', () => {
     expect(find('pikachu 58/103 brilliant stars zzzz')).toEqual([])
   })
 
-  it('the card that less of its title contradicts comes first', () => {
+  it('the fewer words of a title contradict a card, the earlier it comes', () => {
     expect(find('pikachu 25/165 151 german zzzz')).toEqual(['sv3pt5-de-25', 'sv3pt5-25'])
   })
 
-  it('the longest name in the title of an offer is that of the card', () => {
+  it('a card whose longer name is in the title of an offer comes before one with a shorter name', () => {
     const title = 'rival brilliant dragonite ex 202/165 german hinte zzzz'
     expect(find(title)).toEqual(['exp-202', 'hinte-202'])
   })

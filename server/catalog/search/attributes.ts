@@ -22,7 +22,7 @@ export type Ignored = 'rarities' | 'unknown'
 export type Matcher<T> = {
   /** The words without abbreviations. */
   words: string[]
-  /** Contains every entry that the words describe. Used for a query without a name. */
+  /** Contains every entry that the words describe. Used for a title, and for a query without a name. */
   candidates(): Iterable<T>
   /**
    * How well the words describe the entry; 0 when one of them doesn't.

@@ -54,7 +54,8 @@ export function cardAttributes<
     if (isNumber(word) || described.meantBy(word)) return undefined
     return isNumber(number) ? [code, number] : undefined
   }
-  const joined = (words: string[], pattern: RegExp): string[] =>
+  /** Joins the letters and digits that a pattern finds, if they are the number of a card. */
+  const joinNumbers = (words: string[], pattern: RegExp): string[] =>
     words
       .join(' ')
       .replace(pattern, (both, letters, digits) =>
@@ -165,9 +166,9 @@ export function cardAttributes<
     printed(words) {
       // `xy 121` can also be the card 121 of the set XY.
       const isNumberAlone = words.length === 2 && !described.isCode(words[0]!)
-      return joined(words, isNumberAlone ? SPLIT_NUMBER : PROMO_NUMBER)
+      return joinNumbers(words, isNumberAlone ? SPLIT_NUMBER : PROMO_NUMBER)
     },
-    respelled: (words) => joined(words, SPLIT_NUMBER),
+    respelled: (words) => joinNumbers(words, SPLIT_NUMBER),
     corrections: (words) =>
       correctionsOf(words, describes, (word) => described.similar(word, rarities.words)),
     matcher(asked, ignored) {

@@ -143,7 +143,7 @@ describe('words', () => {
     expect([Tier.prefix, Tier.word]).toContain(index.search(query).tiers[0])
   })
 
-  it('a word that begins another one of the query must be a word of its own', async () => {
+  it('names in which each query word is a word of its own rank above names in which one begins another', async () => {
     const names = ['Mewtwo-GX', 'Mewtwo & Mew-GX']
     const found = (await buildNameIndex(names)).search('mew mewtwo gx')
     expect([...found.positions]).toEqual([1, 0])

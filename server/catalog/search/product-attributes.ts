@@ -12,6 +12,7 @@ const CATEGORY_SHORTHANDS = new Map([
   ['spc', ['super', 'premium', 'collection']],
   ['pc', ['pokemon', 'center']],
 ])
+
 /** Describes sealed products by their set, category and name. */
 export function productAttributes<
   S extends NamedSet,
