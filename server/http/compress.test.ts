@@ -68,15 +68,26 @@ it('public pages and documents are compressed for every client that accepts it, 
   }
 })
 
-it('a compressed page has a weak tag, with which a browser asks whether its copy is current', async () => {
-  const { app } = await startTestApp({ template: 'fixture' })
-  const read = (headers: Record<string, string>) =>
-    app.inject({ url: '/sets', headers: { 'accept-encoding': 'gzip', ...headers } })
-  const { etag } = (await read({})).headers
-  expect(etag).toMatch(/^W\/"/)
-  const again = await read({ 'if-none-match': String(etag) })
-  expect(again.statusCode).toBe(304)
-  expect(again.rawPayload).toHaveLength(0)
-  const plain = await read({ 'accept-encoding': 'identity' })
-  expect(`W/${plain.headers.etag}`).toBe(etag)
-})
+it.each([
+  ['/', 'accept, accept-encoding'],
+  ['/sets', 'accept-encoding'],
+])(
+  'the page %s has the same weak tag with and without compression, and a 304 has the headers by which a cache finds its copy',
+  async (url, vary) => {
+    const { app } = await startTestApp({ template: 'fixture' })
+    const read = (encoding: string, headers: Record<string, string> = {}) =>
+      app.inject({
+        url,
+        headers: { accept: 'text/html', 'accept-encoding': encoding, ...headers },
+      })
+    const { etag, 'cache-control': cacheControl } = (await read('gzip')).headers
+    expect(etag).toMatch(/^W\/"/)
+    for (const encoding of ['gzip', 'identity']) {
+      expect((await read(encoding)).headers).toMatchObject({ etag, vary })
+      const again = await read(encoding, { 'if-none-match': String(etag) })
+      expect(again.statusCode).toBe(304)
+      expect(again.rawPayload).toHaveLength(0)
+      expect(again.headers).toMatchObject({ etag, vary, 'cache-control': cacheControl })
+    }
+  },
+)

@@ -34,24 +34,25 @@ const compressedDocuments = new WeakMap<Buffer, Promise<Buffer>>()
 
 /**
  * An onSend hook that compresses public pages and documents. They are the same for everybody, so that their size tells
- * nothing. The tag becomes a weak one, because the bytes differ from those of the uncompressed page.
+ * nothing.
  */
 export async function compressPublic(
   request: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,
 ): Promise<unknown> {
-  if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
-  if (!TEXT.test(String(reply.getHeader('content-type')))) return payload
-  if (reply.hasHeader('content-encoding')) return payload
+  const isCompressible =
+    (typeof payload === 'string' || Buffer.isBuffer(payload)) &&
+    TEXT.test(String(reply.getHeader('content-type'))) &&
+    !reply.hasHeader('content-encoding')
+  // A 304 has the headers by which caches choose a copy, as the page would have (RFC 9110, 15.4.5).
+  if (!isCompressible && reply.statusCode !== 304) return payload
   const vary = reply.getHeader('vary')
   const isAccepted = acceptsGzip(request, reply)
   if (vary !== undefined && vary !== 'accept-encoding') {
     reply.header('vary', `${vary}, accept-encoding`)
   }
-  if (!isAccepted || payload.length < MIN_LENGTH) return payload
-  const tag = reply.getHeader('etag')
-  if (tag !== undefined) reply.header('etag', `W/${tag}`)
+  if (!isCompressible || !isAccepted || payload.length < MIN_LENGTH) return payload
   reply.header('content-encoding', 'gzip')
   return compressDocument(payload)
 }

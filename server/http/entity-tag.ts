@@ -6,6 +6,9 @@ import { sendJson } from './json.ts'
 /** The `ETag` of a body: a hash of its bytes, which is the same in every process. */
 export const entityTag = (body: Buffer): string => quoted(hash('sha256', body, 'base64url'))
 
+/** The `ETag` of a body that is also sent compressed. It is weak, because the bytes of both differ (RFC 9110, 8.8.1). */
+export const weakEntityTag = (body: Buffer): string => `W/${entityTag(body)}`
+
 /**
  * Makes an `ETag` from a SHA-256 in base64url. Half of the hash suffices to distinguish two bodies.
  *
@@ -22,9 +25,11 @@ export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   if (known === undefined) return false
   return (
     known.trim() === '*' ||
-    known.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag)
+    known.split(',').some((candidate) => opaque(candidate.trim()) === opaque(tag))
   )
 }
+
+const opaque = (tag: string) => tag.replace(/^W\//, '')
 
 /** Sends catalog data, or 304 if the client's copy is current. */
 export function sendRevalidated(

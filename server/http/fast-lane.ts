@@ -139,7 +139,10 @@ function send(
     if (admission) showLimit(head, admission.limit)
     if (ignoredFields !== undefined) head.header('x-ignored-fields', ignoredFields)
     if (tag !== undefined) head.header('etag', tag)
-    if (isNotModified && request.method === 'GET') return
+    if (isNotModified && request.method === 'GET') {
+      if (page) head.header('vary', 'accept-encoding')
+      return
+    }
     for (const [name, value] of page?.headers ?? []) head.header(name, value)
     head.header('content-type', page?.type ?? JSON_TYPE)
     // The ordinary path compresses pages.

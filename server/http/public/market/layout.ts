@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
-import { entityTag, isCurrent } from '../../entity-tag.ts'
+import { isCurrent, weakEntityTag } from '../../entity-tag.ts'
 import type { Prepared } from '../../fast-lane.ts'
 import { Html, html } from '../../html.ts'
 import { signInAddress } from '../../own-origin.ts'
@@ -71,7 +71,7 @@ const PREPARED = {
 function bytesOf(ctx: Ctx, page: MarketPage, root: string): { body: Buffer; tag: string } {
   // Bytes, because the hash and the socket would each encode the text.
   const body = Buffer.from(render(ctx, page, root))
-  return { body, tag: entityTag(body) }
+  return { body, tag: weakEntityTag(body) }
 }
 
 /** Sends the page of an error, which no cache keeps. */
