@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { sign, verify } from '../sdk/src/webhooks.ts'
 import { startReceiver, subscribe } from '../server/test/fakes/receiver.ts'
 import { cardItem, list } from '../server/test/fixtures/listings.ts'
+import { freePort } from '../server/test/free-port.ts'
 import { streamsStartNow } from '../server/test/streams-start-now.ts'
 import { until } from '../server/test/until.ts'
 import {
@@ -130,6 +131,26 @@ describe('sync and webhooks', () => {
     expect(secret).not.toBe(created.secret)
     expect(await succeed(`webhooks test ${created.id} listing.sold`)).toContain('listing.sold')
     await succeed(`webhooks delete ${created.id}`)
+  })
+
+  it('listen says which event its receiver did not get, and why', async () => {
+    await streamsStartNow(app.ctx.db)
+    const env = { XDG_CONFIG_HOME: file('refused') }
+    const { child, ended } = start(
+      ['webhooks', 'listen', '--forward', `http://127.0.0.1:${await freePort()}`],
+      { env },
+    )
+    let text = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (data) => {
+        text += data
+      })
+    }
+    await until('it listens', () => text.includes('Waiting for events.'))
+    await succeed('webhooks trigger order.created')
+    await until('the event is printed', () => text.includes('order.created'))
+    child.kill('SIGINT')
+    expect((await ended).stdout).toMatch(/\torder\.created\t#\d+\tnot received \(ECONNREFUSED\)\n$/)
   })
 
   it('listen forwards events with the user and password of the address, and does not print them', async () => {

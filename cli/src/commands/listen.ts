@@ -141,7 +141,8 @@ async function post(url: URL, event: WebhookEvent, secret: string): Promise<stri
     })
     return String(status)
   } catch (error) {
-    const { message, cause } = error as Error & { cause?: { code?: string } }
-    return cause?.code ?? message
+    const { name, message, cause } = error as Error & { cause?: { code?: string } }
+    if (name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} seconds`
+    return `not received (${cause?.code ?? message})`
   }
 }
