@@ -2,7 +2,6 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type axe from 'axe-core'
 import {
-  type Browser,
   type BrowserContext,
   chromium,
   type Download,
@@ -12,6 +11,7 @@ import {
 } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { type SignedInClient, startTestApp, type TestApp, type TestAppOptions } from './app.ts'
+import { type ProfileOptions, profilesOf } from './browser-profiles.ts'
 import { buildProgram } from './build.ts'
 import { freePort } from './free-port.ts'
 import { whenFileEnds } from './when-file-ends.ts'
@@ -33,35 +33,27 @@ if (!chromiumPath) {
 
 const ARGUMENTS = [
   '--no-sandbox',
+  // Pictures of cards are on other hosts, which a test must not ask.
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
   // A page lives for seconds: optimizing its code would cost more CPU time than it saves.
   '--js-flags=--no-opt --no-maglev',
   // Most profiles have one page: Chromium would start a process for the next one in advance.
   '--renderer-process-limit=1',
 ]
 
-/** Generous, because the machine of a test may be busy. */
-const TIMEOUT_MS = 60_000
-
-const PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>'
-
-type PageOptions = {
+type PageOptions = ProfileOptions & {
   /** Width of the window in pixels. */
   width?: number
-  /** The pointer is a finger, as on a phone and a tablet. */
-  hasTouch?: boolean
   scheme?: 'light' | 'dark'
-  timeZone?: string
   /** Signed in from the start. */
   member?: SignedInClient
   /** Messages of the console that the test causes on purpose, such as a failed request. */
   expects?: RegExp
-  /** Removes the Navigation API, which not every supported browser has. */
-  lacksNavigation?: boolean
 }
 
 export type BrowserApp = TestApp & {
   address: string
-  /** Opens a page in a profile of its own. The test fails on any error, CSP message, or request to another host. */
+  /** Opens a page in a profile without data of others. The test fails on any error, CSP message, or request to another host. */
   open(path: string, options?: PageOptions): Promise<Page>
 }
 
@@ -77,11 +69,16 @@ export async function startBrowserApp(options: TestAppOptions = {}): Promise<Bro
   await app.app.listen({ port, host: '127.0.0.1' })
   const browser = await chromium.launch({ executablePath: chromiumPath, args: ARGUMENTS })
   whenFileEnds(() => browser.close())
-  return { ...app, address, open: (path, options) => openPage(browser, address + path, options) }
+  const takeProfile = profilesOf(browser)
+  return {
+    ...app,
+    address,
+    open: (path, options) => openPage(takeProfile, address + path, options),
+  }
 }
 
 async function openPage(
-  browser: Browser,
+  takeProfile: ReturnType<typeof profilesOf>,
   url: string,
   {
     width = 1280,
@@ -90,30 +87,19 @@ async function openPage(
     timeZone = 'Europe/Berlin',
     member,
     expects,
-    lacksNavigation,
+    script,
   }: PageOptions = {},
 ): Promise<Page> {
-  const context = await browser.newContext({
-    viewport: { width, height: 900 },
-    hasTouch,
-    colorScheme: scheme,
-    locale: 'en-GB',
-    timezoneId: timeZone,
-    reducedMotion: 'reduce',
-  })
+  const profile = await takeProfile({ hasTouch, timeZone, script })
+  const { context, page } = profile
+  const { host, origin } = new URL(url)
+  await page.setViewportSize({ width, height: 900 })
+  await page.emulateMedia({ colorScheme: scheme, forcedColors: null, media: null })
   if (member) {
     const [name, value] = member.cookie.split('=') as [string, string]
-    await context.addCookies([
-      { name, value, url: new URL(url).origin, httpOnly: true, sameSite: 'Lax' },
-    ])
+    await context.addCookies([{ name, value, url: origin, httpOnly: true, sameSite: 'Lax' }])
   }
-  if (lacksNavigation) {
-    await context.addInitScript('delete window.NavigateEvent; delete window.navigation')
-  }
-  // Also of the pages that a test opens next to this one.
-  context.setDefaultTimeout(TIMEOUT_MS)
   const unanswered = unansweredRequests(context)
-  const page = await context.newPage()
   const problems: string[] = []
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return
@@ -124,15 +110,6 @@ async function openPage(
     problems.push(message.text())
   })
   page.on('pageerror', (error) => problems.push(error.message))
-  const { host } = new URL(url)
-  // Pictures of cards are on other hosts, which a test must not ask.
-  await context.route(
-    (asked) => asked.host !== host,
-    (route) =>
-      route.request().resourceType() === 'image'
-        ? route.fulfill({ contentType: 'image/svg+xml', body: PICTURE })
-        : route.continue(),
-  )
   page.on('request', (request) => {
     const asked = new URL(request.url())
     // Pictures of cards are on other hosts.
@@ -140,10 +117,11 @@ async function openPage(
     if (asked.host !== host) problems.push(`request to ${request.url()}`)
   })
   onTestFinished(async ({ task }) => {
-    if (task.result?.state === 'fail') await printState(context, unanswered)
+    const failed = task.result?.state === 'fail'
+    if (failed) await printState(context, unanswered)
     // A request that the end of the test interrupts, such as a refetch, must not fail in the handler of its route.
     await page.unrouteAll({ behavior: 'ignoreErrors' })
-    await context.close()
+    await (failed ? context.close() : profile.release(origin))
     expect(problems.filter((problem) => !expects?.test(problem))).toEqual([])
   })
   await page.goto(url)
@@ -244,6 +222,9 @@ export async function downloadBy(page: Page, control: Locator): Promise<Download
   const [file] = await Promise.all([page.waitForEvent('download'), control.click()])
   return file
 }
+
+/** A script that removes the Navigation API. */
+export const REMOVE_NAVIGATION = 'delete window.NavigateEvent; delete window.navigation'
 
 /** At most as many controls as a page has before the wanted one. */
 const MAX_TABS = 60

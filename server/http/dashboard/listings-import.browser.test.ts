@@ -229,11 +229,11 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
    * Opens the page Import in a tab, and holds the chunks of this and of another tab until `release` is called. The other tab
    * opens it when `openSecond` is called: it looks then whether there is an import.
    */
-  const openTwoTabs = async () => {
+  const openTwoTabs = async (script?: string) => {
     const { seller, member } = await newShop(app)
     const { account } = (await member.get('/dashboard/api/me')).body.data
     const stored = `cardstall-import-${account.id}-${account.created_at}`
-    const first = await app.open('/dashboard/listings/import', { member })
+    const first = await app.open('/dashboard/listings/import', { member, script })
     const second = await first.context().newPage()
     const openSecond = () => second.goto(`${app.address}/dashboard/listings/import`)
     const { promise: released, resolve: release } = Promise.withResolvers<void>()
@@ -281,16 +281,13 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   })
 
   it.each([
-    ['with', 1],
-    ['without', 2],
+    ['with', 1, undefined],
+    ['without', 2, 'delete Navigator.prototype.locks'],
   ])(
     'a pause in one tab stops an import in all tabs until one continues it, in a browser %s locks',
-    async (locks, senders) => {
-      const { seller, stored, first, second, openSecond, release, chunks } = await openTwoTabs()
-      if (locks === 'without') {
-        await first.context().addInitScript('delete Navigator.prototype.locks')
-        await first.reload()
-      }
+    async (locks, senders, script) => {
+      const { seller, stored, first, second, openSecond, release, chunks } =
+        await openTwoTabs(script)
       await startImport(first, 150)
       await openSecond()
       await second.getByRole('button', { name: 'Pause' }).waitFor()

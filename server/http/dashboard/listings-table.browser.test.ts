@@ -7,6 +7,7 @@ import {
   holdRequests,
   holdResponse,
   loseResponse,
+  REMOVE_NAVIGATION,
   startBrowserApp,
   tabTo,
 } from '../../test/browser.ts'
@@ -479,17 +480,17 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
   )
 
   it.each([
-    { browser: 'a browser with the Navigation API', lacksNavigation: false },
-    { browser: 'a browser without the Navigation API', lacksNavigation: true },
+    { browser: 'a browser with the Navigation API', script: undefined },
+    { browser: 'a browser without the Navigation API', script: REMOVE_NAVIGATION },
   ])(
     'Back and links ask before they lose the input of a dialog or of a row, in $browser',
-    async ({ lacksNavigation }) => {
+    async ({ script }) => {
       const { seller, member } = await newShop(app)
       await list(seller, cardItem())
       const page = await app.open('/dashboard', {
         member,
         expects: /status of 422/,
-        lacksNavigation,
+        script,
       })
       const questions: string[] = []
       page.on('dialog', (dialog) => {

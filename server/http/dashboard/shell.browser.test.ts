@@ -11,6 +11,7 @@ import {
   chromiumPath,
   expectAccessible,
   holdRequests,
+  REMOVE_NAVIGATION,
   startBrowserApp,
   visit,
 } from '../../test/browser.ts'
@@ -475,17 +476,17 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
   })
 
   it.each([
-    { browser: 'a browser with the Navigation API', lacksNavigation: false },
-    { browser: 'a browser without the Navigation API', lacksNavigation: true },
+    { browser: 'a browser with the Navigation API', script: undefined },
+    { browser: 'a browser without the Navigation API', script: REMOVE_NAVIGATION },
   ])(
     '$browser leaves a page with input that is not saved only after a question, also with Back and Forward',
-    async ({ lacksNavigation }) => {
+    async ({ script }) => {
       const page = await app.open('/dashboard/settings/sign-in', {
         member: await app.member(),
         expects: /ERR_INTERNET_DISCONNECTED/,
-        lacksNavigation,
+        script,
       })
-      expect(await page.evaluate("'NavigateEvent' in window")).toBe(!lacksNavigation)
+      expect(await page.evaluate("'NavigateEvent' in window")).toBe(!script)
       const questions: string[] = []
       let isLeft = false
       page.on('dialog', (dialog) => {

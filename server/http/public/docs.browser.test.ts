@@ -8,14 +8,14 @@ describe.skipIf(!chromiumPath)('the API reference', () => {
   })
 
   it('the API reference does nothing that its Content-Security-Policy blocks', async () => {
-    const page = await app.open('/docs')
     // The browser reports a blocked eval to this event alone, not to the console.
-    await page.addInitScript(`
-      globalThis.blocked = []
-      addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
-        blocked.push(effectiveDirective + ' ' + blockedURI))
-    `)
-    await page.reload()
+    const page = await app.open('/docs', {
+      script: `
+        globalThis.blocked = []
+        addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
+          blocked.push(effectiveDirective + ' ' + blockedURI))
+      `,
+    })
     await page
       .getByRole('heading', { name: /Cardstall/ })
       .first()
