@@ -23,9 +23,10 @@ export const REVALIDATED = 'private, max-age=0'
 export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   const known = headers['if-none-match']
   if (known === undefined) return false
+  const current = opaque(tag)
   return (
     known.trim() === '*' ||
-    known.split(',').some((candidate) => opaque(candidate.trim()) === opaque(tag))
+    known.split(',').some((candidate) => opaque(candidate.trim()) === current)
   )
 }
 

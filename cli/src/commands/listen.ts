@@ -141,8 +141,10 @@ async function post(url: URL, event: WebhookEvent, secret: string): Promise<stri
     })
     return String(status)
   } catch (error) {
-    const { name, message, cause } = error as Error & { cause?: { code?: string } }
+    const { name, message, cause } = error as Error & {
+      cause?: { code?: string; message: string }
+    }
     if (name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} seconds`
-    return `not received (${cause?.code ?? message})`
+    return `not received (${cause?.code ?? cause?.message ?? message})`
   }
 }
