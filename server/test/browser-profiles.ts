@@ -95,7 +95,7 @@ async function newProfile(
       await page.goto('about:blank')
       page.removeAllListeners('dialog')
       await page.mouse.move(0, 0)
-      // With its cookies.
+      // This includes the cookies.
       await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' })
       onRelease(profile)
     },

@@ -253,7 +253,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await member.put('/dashboard/api/payouts/setup', {
       payload: BANK_ACCOUNT,
     })
-    // The payouts of other tests are not due any more.
+    // After this run, no payout of another test is due.
     await app.operator.post('/operator/v1/payout-runs')
     const order = (await buy(app, [[card, 1]], {})).orderIds[0]!
     await ship(shop, order, { tracking_code: 'CODE' })
