@@ -3,7 +3,7 @@ import { dashboardBuild } from './dashboard/build.ts'
 import { type Actor, auditWrites } from './http/audit/audit-writes.ts'
 import { guardSellerRoutes } from './http/authenticate.ts'
 import { authenticateOperator, recheckOperator } from './http/authenticate-operator.ts'
-import { compressForOwnPages, compressPublic } from './http/compress.ts'
+import { compressForOwnPages, finishPublic } from './http/compress.ts'
 import { builtPages } from './http/dashboard/app.ts'
 import { showErrorsAsPages } from './http/dashboard/error-pages.ts'
 import { guardDashboard, recheckDashboard } from './http/dashboard/guard.ts'
@@ -119,7 +119,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
   const build = dashboardBuild()
   const built = builtPages(build)
   app.register(async (pages) => {
-    pages.addHook('onSend', compressPublic)
+    pages.addHook('onSend', finishPublic)
     serve(pages, ctx, {
       '/': landingRoutes,
       '/docs': (app) => docsRoutes(app, ctx, build.directory),
@@ -137,7 +137,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
     lane.add(prepared)
     // They need no database, so they don't wait for the pages.
     app.register(async (files) => {
-      files.addHook('onSend', compressPublic)
+      files.addHook('onSend', finishPublic)
       serve(files, ctx, {
         '/market.css': marketStyles,
         '/sitemap.xml': sitemapIndex,
@@ -145,7 +145,7 @@ export function routes(app: FastifyInstance, service: Service, lane: Pick<FastLa
       })
     })
     app.register(async (pages) => {
-      pages.addHook('onSend', compressPublic)
+      pages.addHook('onSend', finishPublic)
       marketScope(pages, ctx)
       serve(pages, ctx, {
         '/search': searchPages,
@@ -336,7 +336,7 @@ const memberActor = ({ member: { id, email, accountId } }: FastifyRequest): Acto
 })
 
 /** Options of the routes of published descriptions. */
-const PUBLIC_DOCUMENT = { schema: { hide: true }, onSend: compressPublic }
+const PUBLIC_DOCUMENT = { schema: { hide: true }, onSend: finishPublic }
 
 /** The API of the dashboard, which has no published description. */
 export const dashboardApis: Record<string, AddRoutes> = {

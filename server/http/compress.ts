@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isCurrent, weakEntityTag } from './entity-tag.ts'
 import { acceptsGzip } from './page.ts'
 
 /** A shorter response takes one packet or two in any case. */
@@ -33,28 +34,59 @@ const TEXT = /^(text\/|application\/json)/
 const compressedDocuments = new WeakMap<Buffer, Promise<Buffer>>()
 
 /**
- * An onSend hook that compresses public pages and documents. They are the same for everybody, so that their size tells
- * nothing.
+ * An onSend hook of public pages and documents. Compresses them: they are the same for everybody, so that their size tells
+ * nothing. Gives those without an `ETag` one, and sends 304 in place of one that the client has; the 304 keeps their other
+ * headers, with which a cache updates its copy.
  */
-export async function compressPublic(
+export async function finishPublic(
   request: FastifyRequest,
   reply: FastifyReply,
   payload: unknown,
 ): Promise<unknown> {
+  if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
   const isCompressible =
-    (typeof payload === 'string' || Buffer.isBuffer(payload)) &&
-    TEXT.test(String(reply.getHeader('content-type'))) &&
-    !reply.hasHeader('content-encoding')
-  // A 304 has the headers by which caches choose a copy, as the page would have (RFC 9110, 15.4.5).
-  if (!isCompressible && reply.statusCode !== 304) return payload
+    TEXT.test(String(reply.getHeader('content-type'))) && !reply.hasHeader('content-encoding')
+  const isCompressed = isCompressible && addsGzip(request, reply) && payload.length >= MIN_LENGTH
+  if (reply.statusCode === 200 && isUnchanged(request, reply, payload)) {
+    reply.code(304)
+    // As in sendRevalidated: Fastify drops the body of a HEAD response.
+    if (request.method !== 'HEAD') {
+      reply.removeHeader('content-type')
+      reply.removeHeader('content-encoding')
+      return null
+    }
+  }
+  if (!isCompressed) return payload
+  reply.header('content-encoding', 'gzip')
+  return compressDocument(payload)
+}
+
+/** Whether the client accepts gzip. Adds this to the request's headers on which the response depends. */
+function addsGzip(request: FastifyRequest, reply: FastifyReply): boolean {
   const vary = reply.getHeader('vary')
   const isAccepted = acceptsGzip(request, reply)
   if (vary !== undefined && vary !== 'accept-encoding') {
     reply.header('vary', `${vary}, accept-encoding`)
   }
-  if (!isCompressible || !isAccepted || payload.length < MIN_LENGTH) return payload
-  reply.header('content-encoding', 'gzip')
-  return compressDocument(payload)
+  return isAccepted
+}
+
+/** Tags of documents that are kept, such as the script of the API reference, which has megabytes. */
+const documentTags = new WeakMap<Buffer, string>()
+
+/** Whether the client has the body, by the tag of the response or else of the body. */
+function isUnchanged(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  body: string | Buffer,
+): boolean {
+  let tag = reply.getHeader('etag') as string | undefined
+  if (tag === undefined) {
+    tag = (Buffer.isBuffer(body) && documentTags.get(body)) || weakEntityTag(body)
+    if (Buffer.isBuffer(body)) documentTags.set(body, tag)
+    reply.header('etag', tag)
+  }
+  return isCurrent(headers, tag)
 }
 
 function compressDocument(payload: string | Buffer): Promise<Buffer> {

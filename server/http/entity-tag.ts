@@ -4,10 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendJson } from './json.ts'
 
 /** The `ETag` of a body: a hash of its bytes, which is the same in every process. */
-export const entityTag = (body: Buffer): string => quoted(hash('sha256', body, 'base64url'))
+export const entityTag = (body: string | Buffer): string =>
+  quoted(hash('sha256', body, 'base64url'))
 
 /** The `ETag` of a body that is also sent compressed. It is weak, because the bytes of both differ (RFC 9110, 8.8.1). */
-export const weakEntityTag = (body: Buffer): string => `W/${entityTag(body)}`
+export const weakEntityTag = (body: string | Buffer): string => `W/${entityTag(body)}`
 
 /**
  * Makes an `ETag` from a SHA-256 in base64url. Half of the hash suffices to distinguish two bodies.

@@ -129,6 +129,7 @@ function send(
 ): number {
   const isNotModified = tag !== undefined && isCurrent(request.headers, tag)
   const status = isNotModified ? 304 : 200
+  const isDescribed = status === 200 || request.method === 'HEAD'
   const writeFields = (head: Head) => {
     head.header('x-request-id', reqId)
     for (const [name, value] of ALWAYS_LIST) head.header(name, value)
@@ -139,15 +140,11 @@ function send(
     if (admission) showLimit(head, admission.limit)
     if (ignoredFields !== undefined) head.header('x-ignored-fields', ignoredFields)
     if (tag !== undefined) head.header('etag', tag)
-    if (isNotModified && request.method === 'GET') {
-      if (page) head.header('vary', 'accept-encoding')
-      return
-    }
     for (const [name, value] of page?.headers ?? []) head.header(name, value)
-    head.header('content-type', page?.type ?? JSON_TYPE)
+    if (isDescribed) head.header('content-type', page?.type ?? JSON_TYPE)
     // The ordinary path compresses pages.
     if (page) head.header('vary', 'accept-encoding')
-    head.header('content-length', body.length)
+    if (isDescribed) head.header('content-length', body.length)
   }
   const hasBody = status === 200 && request.method === 'GET'
   // Node has to check names that the client has chosen.

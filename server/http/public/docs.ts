@@ -68,16 +68,17 @@ const html = (root: string, withOperator: boolean) => `<!doctype html>
 </html>
 `
 
-const readAsset = (file: string) => readFile(new URL(file, import.meta.url), 'utf8')
+const readAsset = (file: string) => readFile(new URL(file, import.meta.url))
 
-async function scalarScript(file: string): Promise<Buffer | string> {
+async function scalarScript(file: string): Promise<Buffer> {
   try {
     return await readFile(file)
   } catch {
     // The first build has not finished yet. The package takes a quarter of a second to load.
     const { readScalar } = await import('./scalar.ts')
-    return readScalar().catch(() => {
+    const script = await readScalar().catch(() => {
       throw notFound('The API reference has not been built.')
     })
+    return Buffer.from(script)
   }
 }

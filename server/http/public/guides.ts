@@ -18,11 +18,11 @@ const MISSING = 'There is no such guide'
 
 const REPOSITORY = new URL('../../../', import.meta.url)
 
-type Guide = { file: string } & (
-  | { type: 'page'; body: () => Promise<string> }
-  | { type: 'text/plain'; body: () => Promise<string> }
-  | { type: 'image/png'; body: () => Promise<Buffer> }
-)
+type Guide = {
+  file: string
+  type: 'page' | 'text/plain' | 'image/png'
+  body: () => Promise<Buffer>
+}
 
 /** Serves the repository's documentation as HTML pages, its examples as text, and its pictures. */
 export function guideRoutes(app: App, { config }: Service): void {
@@ -82,9 +82,13 @@ export async function findGuides(config: Config): Promise<Map<string, Guide>> {
       if (file.endsWith('.png')) {
         return [name, { file, type: 'image/png', body: () => readFile(url) }]
       }
-      const text = () => readFile(url, 'utf8')
-      if (!file.endsWith('.md')) return [name, { file, type: 'text/plain', body: lazy(text) }]
-      const body = lazy(async () => guidePage(await text(), { file, files, config }))
+      if (!file.endsWith('.md')) {
+        return [name, { file, type: 'text/plain', body: lazy(() => readFile(url)) }]
+      }
+      const body = lazy(async () => {
+        const text = await readFile(url, 'utf8')
+        return Buffer.from(guidePage(text, { file, files, config }))
+      })
       return [name, { file, type: 'page', body }]
     }),
   )

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { endSession, memberOf } from '../../members/sessions.ts'
 import { signIn } from '../../members/sign-in.ts'
 import type { Service } from '../../service.ts'
+import { finishPublic } from '../compress.ts'
 import { html } from '../html.ts'
 import { lazy } from '../lazy.ts'
 import { rootOf, sendAsset } from '../page.ts'
@@ -23,8 +24,8 @@ export function signInPages(
   dashboard: { startFiles(): Promise<string[]> },
 ): void {
   const { config } = ctx
-  const styles = lazy(() => readFile(new URL('pages.css', import.meta.url), 'utf8'))
-  app.get('/signin/pages.css', async (_request, reply) =>
+  const styles = lazy(() => readFile(new URL('pages.css', import.meta.url)))
+  app.get('/signin/pages.css', { onSend: finishPublic }, async (_request, reply) =>
     sendAsset(reply, await styles(), 'text/css'),
   )
 

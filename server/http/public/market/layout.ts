@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../../../context.ts'
-import { isCurrent, weakEntityTag } from '../../entity-tag.ts'
+import { weakEntityTag } from '../../entity-tag.ts'
 import type { Prepared } from '../../fast-lane.ts'
 import { Html, html } from '../../html.ts'
 import { signInAddress } from '../../own-origin.ts'
@@ -34,7 +34,7 @@ const POLICY = {
   'img-src': "'self' data: https:",
 }
 
-/** Sends a page with an ETag, or 304 if the client's copy is current. */
+/** Sends a page. `finishPublic` sends 304 if the client's copy is current. */
 export function sendMarketPage(
   ctx: Ctx,
   request: FastifyRequest,
@@ -43,11 +43,7 @@ export function sendMarketPage(
   cacheControl = CACHE_CONTROL,
 ) {
   const { body, tag } = bytesOf(ctx, page, rootOf(request))
-  reply.header('cache-control', cacheControl).header('etag', tag)
-  if (!isCurrent(request.headers, tag)) return sendPage(reply, body, POLICY)
-  reply.code(304)
-  // As in sendRevalidated: Fastify drops the body of a HEAD response.
-  return request.method === 'HEAD' ? sendPage(reply, body, POLICY) : reply.send()
+  return sendPage(reply.header('cache-control', cacheControl).header('etag', tag), body, POLICY)
 }
 
 /** The response of `sendMarketPage` for the fast lane. */
