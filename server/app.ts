@@ -18,6 +18,7 @@ import { isMissedByPerson, sendMissingPage } from './http/missing-page.ts'
 import { isNulInPath } from './http/nul-in-path.ts'
 import { isMalformed, parseQuery } from './http/query.ts'
 import { requestIds } from './http/request-id.ts'
+import { withPaths } from './http/request-target.ts'
 import { ALWAYS } from './http/response-headers.ts'
 import { recordResponse } from './http/response-log.ts'
 import { validatorCompiler } from './http/validate.ts'
@@ -73,7 +74,8 @@ export async function buildApp(
       maxParamLength: MAX_PARAM_LENGTH,
       querystringParser: parseQuery,
     },
-    serverFactory: (handler) => createHttpServer(listener(lane, handler), requestTimeoutMs),
+    serverFactory: (handler) =>
+      createHttpServer(withPaths(listener(lane, handler)), requestTimeoutMs),
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id).headers(ALWAYS)
       errorHandler(log)(error, request, reply)

@@ -22,6 +22,12 @@ export function faultsOfAnyResponse(response: Response): string[] {
 }
 
 /** Rules for status and headers. */
+/** Rules for a response to an attack, which may ask for a page. */
+export const faultsOfAttacked = (response: Response): string[] =>
+  response.headers['content-type'] === HTML_TYPE
+    ? faultsOfHead(response)
+    : faultsOfAnyResponse(response)
+
 function faultsOfHead(response: Response): string[] {
   const { status, headers } = response
   const faults: string[] = []
@@ -40,7 +46,7 @@ function faultsOfPage({ method }: Request, { status, headers, body }: Response):
   if (status >= 300 && status < 400) {
     return location && mayRedirectTo(location) ? [] : [`The page redirects to ${location}.`]
   }
-  if (headers['content-type'] !== 'text/html; charset=utf-8') {
+  if (headers['content-type'] !== HTML_TYPE) {
     return [`The Content-Type of a page is ${headers['content-type']}.`]
   }
   if (method === 'HEAD') return []
@@ -53,6 +59,7 @@ function faultsOfPage({ method }: Request, { status, headers, body }: Response):
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+const HTML_TYPE = 'text/html; charset=utf-8'
 
 function faultsOfError({ status, headers, body }: Response): string[] {
   if (headers['content-type'] !== JSON_TYPE) {

@@ -33,6 +33,18 @@ const post = ({ seller }: Keys, headers: string, body: string, target = '/v1/lis
 const long = (random: Random) => 'a'.repeat(random.pick([5_000, 9_000, 17_000, 70_000]))
 
 const LIVE = '/health/live'
+/** An address of each API and kind of page, without its first slash. */
+const PATHS = [
+  ...['', 'health', 'v1/me', 'v1/cards', 'operator/v1/accounts', 'tools/v1/orders', 'mcp'],
+  ...['search?q=x', 'sets', 'cards/x', 'shops/x', 'sitemap.xml', 'photos/x', 'labels/x'],
+  ...['docs', 'docs/guides', 'signin', 'device', 'oauth/authorize?x', 'console', 'dashboard/x'],
+  ...[
+    'dashboard/api/me',
+    'dashboard/assets/x',
+    '.well-known/oauth-authorization-server',
+    'nothing',
+  ],
+]
 const SMALL = '{"items":[]}'
 const SMUGGLED = 'GET /v1/me HTTP/1.1\r\nHost: x\r\n\r\n'
 
@@ -91,6 +103,10 @@ const ATTACKS: Record<string, (random: Random, keys: Keys) => string | string[]>
         ],
       ]),
     ),
+  'target without a slash': (random) => {
+    const start = random.pick(['*', '*', 'http://x/', 'HTTPS://x:1//', 'ftp://x/'])
+    return get(start + random.pick(PATHS), 'Accept: text/html\r\n')
+  },
   'long target': (random) => get(`/v1/sets/${long(random)}`),
   'many slashes': () => get('/'.repeat(5_000)),
   'no Host': () => `GET ${LIVE} HTTP/1.1\r\n\r\n`,

@@ -1,5 +1,5 @@
 import type { Random } from '../random.ts'
-import { type Described, faultsOfAnyResponse, faultsOfResponse } from './checks.ts'
+import { type Described, faultsOfAttacked, faultsOfResponse } from './checks.ts'
 import { type Connection, openConnection, type Response } from './client.ts'
 import { openShop, type Send, sell, subscribe } from './flows.ts'
 import { type Credentials, createGenerator, type Options } from './generate.ts'
@@ -190,7 +190,7 @@ async function checkResponses(connection: Connection, { name, parts }: Attack): 
       const received = await connection.next('GET', ATTACK_TIMEOUT_MS)
       if (typeof received === 'string') return
       response = received
-      faults = faultsOfAnyResponse(response)
+      faults = faultsOfAttacked(response)
     } catch (error) {
       faults = [`The response is not HTTP: ${(error as Error).message}`]
     }

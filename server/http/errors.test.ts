@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { sampleValue } from '../test/metrics.ts'
@@ -16,12 +17,23 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** Sends raw bytes, which an HTTP client would refuse to send; returns the whole response. */
 async function sendRaw(bytes: string): Promise<string> {
-  const { port } = app.app.server.address() as { port: number }
-  const socket = connect(port, '127.0.0.1')
+  const socket = openSocket()
   socket.end(bytes)
-  let response = ''
-  for await (const chunk of socket) response += chunk
-  return response
+  return text(socket)
+}
+
+/** Asks for a page at an address as it stands in the first line. */
+async function requestPage(method: string, target: string): Promise<string> {
+  const socket = openSocket()
+  socket.write(
+    `${method} ${target} HTTP/1.1\r\nhost: x\r\naccept: text/html\r\nconnection: close\r\n\r\n`,
+  )
+  return text(socket)
+}
+
+function openSocket() {
+  const { port } = app.app.server.address() as { port: number }
+  return connect(port, '127.0.0.1')
 }
 
 describe('every response', () => {
@@ -133,6 +145,29 @@ describe('URLs', () => {
     for (const url of ['/v1/cards/%00', '/shops/a%00b', '/operator/v1/slices/%00?x=%00']) {
       expect((await app.operator.get(url)).status).toBe(404)
     }
+  })
+
+  it('an address that does not begin with a slash gets a 404 from every path, also as a page', async () => {
+    for (const path of ['v1/me', 'search?q=x', 'signin', 'console', 'docs', 'nothing', '']) {
+      for (const method of ['GET', 'HEAD', 'POST', 'OPTIONS']) {
+        const response = await requestPage(method, `*${path}`)
+        expect(response, `${method} *${path}`).toMatch(/^HTTP\/1\.1 404 /)
+      }
+    }
+  })
+
+  it('an address with scheme and host, as clients send it to a proxy, is that of its path', async () => {
+    const get = async (target: string) => {
+      const [head, body] = (await requestPage('GET', target)).split('\r\n\r\n')
+      return { status: head!.split(' ')[1], body }
+    }
+    for (const path of ['/', '/search?q=x', '/signin', '/cards/nothing', '/docs/guides/nothing']) {
+      const plain = await get(path)
+      for (const origin of ['http://cards.example', 'HTTPS://other.example:8443']) {
+        expect(await get(origin + path), origin + path).toEqual(plain)
+      }
+    }
+    expect(await get('http://cards.example?x')).toEqual(await get('/?x'))
   })
 
   it('malformed percent-encoding gets a 404 as a JSON error', async () => {
