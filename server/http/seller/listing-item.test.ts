@@ -500,6 +500,19 @@ describe('photo URLs', () => {
     expect(await invalidFields(cardItem({ photo_urls }))).toEqual([field])
   })
 
+  it.each(['\n', '\r', '\t', '\u0001', '\u007f', '\u0085', '\u2028'])(
+    'photo_urls cannot be a URL with the control character %j, wherever it is',
+    async (sign) => {
+      const photo_urls = [
+        url(30),
+        ...[`ht${sign}tp://i.example/a`, `http://i${sign}.example/a`, `http://i.example/a${sign}b`],
+        ...[`${sign}http://i.example/a`, `http://i.example/a${sign}`],
+      ]
+      const faults = await invalidFields(cardItem({ photo_urls }))
+      expect(faults).toEqual([1, 2, 3, 4, 5].map((i) => `photo_urls.${i}`))
+    },
+  )
+
   it('errors in photo_urls name every invalid entry by its index', async () => {
     const photo_urls = [5, url(30), null, url(2049)]
     const faults = await invalidFields(cardItem({ photo_urls }))

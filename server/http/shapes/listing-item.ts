@@ -26,7 +26,7 @@ export const itemFields = {
   quantity: Type.Integer({ minimum: 1, maximum: MAX_QUANTITY }),
   description: Type.Optional(description),
   photo_urls: Type.Optional(
-    Type.Array(FilledText({ maxLength: MAX_URL_LENGTH }), {
+    Type.Array(FilledText({ maxLength: MAX_URL_LENGTH, singleLine: true }), {
       maxItems: MAX_PHOTOS,
       description:
         'Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded',
