@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -11,7 +12,13 @@ import { type ApiError, expectationFailed, methodNotAllowed, notFound } from './
 import { BODY_LIMIT_BYTES, readJsonBodies } from './http/body.ts'
 import { connectionOf, createHttpServer } from './http/connections.ts'
 import { limitDatabaseTime } from './http/database-time.ts'
-import { clientError, errorHandler, malformedUrl, rawResponse } from './http/error-handler.ts'
+import {
+  clientError,
+  errorHandler,
+  malformedUrl,
+  notProxy,
+  rawResponse,
+} from './http/error-handler.ts'
 import { type FastLane, fastLane } from './http/fast-lane.ts'
 import { gatherBodies } from './http/gather-body.ts'
 import { isMissedByPerson, sendMissingPage } from './http/missing-page.ts'
@@ -51,6 +58,15 @@ export async function buildApp(
   const { log, config } = ctx
   const nextRequestId = requestIds()
   const lane = fastLane(ctx, nextRequestId)
+  /** Responds to a request that doesn't reach the framework, and closes the connection. */
+  const refuseUnread = (socket: Socket, refused: ApiError, options: { isHead?: boolean } = {}) => {
+    const connection = connectionOf(socket)
+    if (!connection || socket.destroyed) return
+    const reqId = nextRequestId()
+    log.info({ reqId, status: refused.status }, refused.message)
+    ctx.metrics.countUnreadable(refused.status)
+    connection.conclude(rawResponse(refused, reqId, options))
+  }
   const app = Fastify({
     loggerInstance: log as unknown as FastifyBaseLogger,
     // Our own log line per response (below) instead of Fastify's two, and no child logger per request.
@@ -81,14 +97,9 @@ export async function buildApp(
       errorHandler(log)(error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
-      const connection = connectionOf(socket)
-      if (!connection || socket.destroyed) return
-      if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.isSlowAllowed) return
-      const refused = clientError(error)
-      const reqId = nextRequestId()
-      log.info({ reqId, status: refused.status }, refused.message)
-      ctx.metrics.countUnreadable(refused.status)
-      connection.conclude(rawResponse(refused, reqId, { isHead: isHead(error.rawPacket) }))
+      const isTimeout = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      if (isTimeout && connectionOf(socket)?.isSlowAllowed) return
+      refuseUnread(socket, clientError(error), { isHead: isHead(error.rawPacket) })
     },
   }) as unknown as FastifyInstance
 
@@ -115,6 +126,11 @@ export async function buildApp(
   app.addHook('onRoute', gatherBodies())
   routes(app, ctx, lane)
   await app.ready()
+  app.server.on('connect', ({ socket }) => {
+    // Node has removed its own listener, because the connection could now be a tunnel.
+    socket.on('error', () => socket.destroy())
+    refuseUnread(socket, notProxy())
+  })
   return app
 }
 

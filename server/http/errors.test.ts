@@ -330,6 +330,19 @@ describe('invalid HTTP', () => {
     expect(response).toMatch(/"message":"The address .* percent-encoded/)
   })
 
+  it('CONNECT gets a 400 after the responses to earlier requests of its connection', async () => {
+    const live = 'GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n'
+    const connectRequest = 'CONNECT cards.example:443 HTTP/1.1\r\nhost: x\r\n\r\n'
+    for (const before of ['', live, live + live]) {
+      const response = await sendRaw(`${before}${connectRequest}bytes for the tunnel`)
+      const statuses = [...response.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => status)
+      expect(statuses).toEqual([...before.matchAll(/GET/g)].map(() => '200').concat('400'))
+      expect(response).toMatch(
+        /x-request-id: req_\w+\r\n[^{]*\{"error":\{"type":"bad_request"[^{}]*\}\}$/,
+      )
+    }
+  })
+
   it('headers that are too large get a 431; for HEAD without a body', async () => {
     const request = (method: string) =>
       sendRaw(`${method} /v1/cards?q=${'y'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)

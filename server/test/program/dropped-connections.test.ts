@@ -101,6 +101,8 @@ describe('a connection that is dropped at any moment of any request', () => {
       () => requestOf('GET', '/docs/scalar.js'),
       () => requestOf('GET', '/metrics', token),
       () => requestOf('GET', '/health/ready'),
+      () => requestOf('CONNECT', 'cards.example:443'),
+      () => requestOf('GET', '/docs/scalar.js') + requestOf('CONNECT', 'cards.example:443'),
       () => 'no HTTP at all\r\n\r\n',
     ]
     expect(kinds.length).toBeGreaterThan(22)
