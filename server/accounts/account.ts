@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import type { ApiAccess, Fulfilment, SellerTier } from '../enums.ts'
 import { notFound } from '../errors.ts'
+import { plainLetters } from '../text/plain-letters.ts'
 
 /** One way in which a seller sends parcels. */
 export type ShippingOption = {
@@ -81,9 +82,7 @@ const MAX_SLUG_LENGTH = 60
  * left, as for a Japanese name.
  */
 export function slugFor(shopName: string): string {
-  const slug = shopName
-    .normalize('NFKD')
-    .replace(/[\u0300-\u036f'’]/g, '')
+  const slug = plainLetters(shopName.replace(/['’]/g, ''))
     .toLowerCase()
     .replace(/&/g, ' and ')
     .replace(/[^a-z0-9]+/g, '-')

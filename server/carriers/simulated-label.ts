@@ -1,5 +1,6 @@
 import { PDFDocument, type PDFFont, type PDFPage, rgb, StandardFonts } from '@pdfme/pdf-lib'
 import JsBarcode from 'jsbarcode'
+import { plainLetters } from '../text/plain-letters.ts'
 import type { Parcel } from './carrier.ts'
 
 /** In points, the unit of PDF. */
@@ -89,26 +90,15 @@ function drawBarcode(page: PDFPage, text: string): void {
   }
 }
 
-/** Letters that Unicode does not decompose into a base letter and an accent. */
-const BASE_LETTERS: Record<string, string> = {
-  ł: 'l',
-  Ł: 'L',
-  đ: 'd',
-  Đ: 'D',
-  ħ: 'h',
-  Ħ: 'H',
-  ı: 'i',
-  ŋ: 'n',
-  ŧ: 't',
-}
-
 /** Replaces characters that the PDF's standard font lacks: by their base letter if they have one, otherwise by `?`. */
 function printable(text: string, font: PDFFont): string {
   const supported = new Set(font.getCharacterSet())
   const isPrintable = (character: string) => supported.has(character.codePointAt(0)!)
   return Array.from(text.normalize('NFC'), (character) => {
     if (isPrintable(character)) return character
-    const plain = BASE_LETTERS[character] ?? character.normalize('NFKD').replace(/\p{M}/gu, '')
-    return Array.from(plain, (part) => (isPrintable(part) ? part : '?')).join('') || '?'
+    return (
+      Array.from(plainLetters(character), (part) => (isPrintable(part) ? part : '?')).join('') ||
+      '?'
+    )
   }).join('')
 }

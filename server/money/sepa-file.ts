@@ -1,3 +1,4 @@
+import { plainLetters } from '../text/plain-letters.ts'
 /**
  * SEPA credit transfers as an ISO 20022 file, pain.001.001.09, with the rules of the European Payments Council: one
  * payment of many transfers, in euros, addressed by IBAN only.
@@ -64,32 +65,24 @@ const decimal = (cents: number) =>
 
 const MAX_NAME = 70
 
-/** Letters that have no decomposition into a base letter and an accent. */
-const BASE_LETTERS: Record<string, string> = {
-  ...{ ß: 'ss', Æ: 'AE', æ: 'ae', Ø: 'O', ø: 'o', Œ: 'OE', œ: 'oe', Ł: 'L', ł: 'l' },
-  ...{ Đ: 'D', đ: 'd', Þ: 'Th', þ: 'th', Ð: 'D', ð: 'd', ı: 'i', '&': '+', ẞ: 'SS' },
-  ...{ Ħ: 'H', ħ: 'h', Ŋ: 'N', ŋ: 'n', Ŧ: 'T', ŧ: 't' },
-  // Phones type these for an apostrophe and a hyphen.
-  ...{ '’': "'", '‘': "'", ʼ: "'", ʻ: "'", '‐': '-', '‑': '-', '–': '-', '—': '-' },
+/** Phones type most of these for an apostrophe and a hyphen. */
+const SIGNS: Record<string, string> = {
+  ...{ '’': "'", '‘': "'", ʼ: "'", ʻ: "'", '‐': '-', '‑': '-', '–': '-', '—': '-', '&': '+' },
 }
 
-/** The text without accents, and with the base letters of those that have one. */
-const plainLetters = (text: string) =>
-  text
-    .replace(/./gu, (letter) => BASE_LETTERS[letter] ?? letter)
-    .normalize('NFKD')
-    .replace(/\p{M}+/gu, '')
+/** The text with plain letters, and with the signs that every bank accepts in place of similar ones. */
+const plainText = (text: string) =>
+  plainLetters(text.replace(/[’‘ʼʻ‐‑–—&]/g, (sign) => SIGNS[sign]!))
 
 /** Whether the file has every letter of the name: with full stops in their place, the bank would find another name. */
-export const hasSepaLetters = (name: string): boolean =>
-  !/[\p{L}--[A-Za-z]]/v.test(plainLetters(name))
+export const hasSepaLetters = (name: string): boolean => !/[\p{L}--[A-Za-z]]/v.test(plainText(name))
 
 /**
  * A name in the characters that every SEPA bank accepts: Latin letters, digits and some punctuation. None of them needs
  * an escape in XML. Every other character becomes a full stop.
  */
 export function sepaText(text: string): string {
-  const plain = plainLetters(text)
+  const plain = plainText(text)
     .replace(/\s+/g, ' ')
     .replace(/[^A-Za-z0-9/?:().,'+ -]/gu, '.')
     .trim()

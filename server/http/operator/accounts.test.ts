@@ -85,6 +85,7 @@ describe('POST /operator/v1/accounts', () => {
     expect(await slugOf('Pokémon Corner')).toBe('pokemon-corner')
     expect(await slugOf('POKEMON  CORNER!')).toBe('pokemon-corner-2')
     expect(await slugOf('カード屋')).toBe('shop')
+    expect(await slugOf('Weiß’ Øl & Łódź Straße')).toBe('weiss-ol-and-lodz-strasse')
   })
 
   it('a name that ten slugs have gets the number after the highest one, so that thousands need not be tried', async () => {
