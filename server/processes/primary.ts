@@ -57,6 +57,8 @@ function openProcesses({ log, fail }: Started) {
   const counters = memoryCounters()
   const gathered = gatherMetrics<Worker>()
   const running = new Set<Running>()
+  /** Whether a process has been ready. From then on, no end of a process ends the service. */
+  let isServing = false
   let isStopping = false
   cluster.setupPrimary({ args: [PROCESS_COMMAND] })
 
@@ -80,10 +82,12 @@ function openProcesses({ log, fail }: Started) {
     return gathered.besides(asking)
   }
 
-  /** Starts a process, and replaces it when it ends. Resolves when it is ready, with the text to print. */
+  /**
+   * Starts a process, and replaces it when it ends. Resolves when it is ready, with the text to print. The first one must
+   * become ready: otherwise the service can't start.
+   */
   const add = (): Promise<string> => {
     const { promise, resolve } = Promise.withResolvers<string>()
-    let isReady = false
     let delayMs = MIN_DELAY_MS
     const run = () => {
       if (isStopping) return
@@ -98,7 +102,7 @@ function openProcesses({ log, fail }: Started) {
         },
         news: {
           ready(welcome: string) {
-            isReady = true
+            isServing = true
             resolve(welcome)
           },
         },
@@ -109,7 +113,7 @@ function openProcesses({ log, fail }: Started) {
         running.delete(one)
         gathered.end(worker)
         if (isStopping) return
-        if (!isReady) {
+        if (!isServing) {
           // Otherwise it has printed the reason.
           if (signal) {
             const ended = { endedPid: worker.process.pid, signal }
