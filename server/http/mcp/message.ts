@@ -14,6 +14,9 @@ const INVALID_REQUEST = -32600
 export const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 
+/** Characters of an id, which every response repeats. */
+const MAX_ID_LENGTH = 255
+
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Parses the body of a request: one JSON-RPC message. */
@@ -34,6 +37,11 @@ export function readMessage(
   }
   if (typeof value !== 'object' || value === null) {
     return { refusal: failure(400, INVALID_REQUEST, 'The body must be a JSON-RPC message.') }
+  }
+  const { id } = value as Message
+  if (typeof id === 'string' && id.length > MAX_ID_LENGTH) {
+    const tooLong = `The id must not be longer than ${MAX_ID_LENGTH} characters.`
+    return { refusal: failure(400, INVALID_REQUEST, tooLong) }
   }
   return { message: value as Message }
 }
