@@ -156,6 +156,13 @@ const ATTACKS: Record<string, (random: Random, keys: Keys) => string | string[]>
     post(keys, 'Content-Length: 12\r\nContent-Length: 0\r\n', SMALL + SMUGGLED),
   'Content-Length and chunks': (_random, keys) =>
     post(keys, 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n', `0\r\n\r\n${SMUGGLED}`),
+  'small chunks': (random, keys) =>
+    post(
+      keys,
+      'Transfer-Encoding: chunked\r\n',
+      `c\r\n${SMALL}\r\n${'1\r\n \r\n'.repeat(random.integer(4_000, 20_000))}0\r\n\r\n`,
+      random.pick(['/v1/listings', '/mcp', '/signin', '/nothing']),
+    ),
   chunks: (random, keys) =>
     post(
       keys,

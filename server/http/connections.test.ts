@@ -7,7 +7,7 @@ import Fastify from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { standStill } from '../test/stand-still.ts'
 import { until } from '../test/until.ts'
-import { closeServer, createHttpServer } from './connections.ts'
+import { closeServer, connectionOf, createHttpServer } from './connections.ts'
 
 /** A server whose only route records each request and responds with its number after up to 3 ms. */
 async function countingServer() {
@@ -217,6 +217,67 @@ describe('responses that their clients do not read', () => {
     await until('the second one has everything', () => second.client.received.length > BYTES)
     second.client.socket.destroy()
     first.client.socket.destroy()
+    await closeServer(app)
+  })
+})
+
+describe('a chunked body', () => {
+  const chunks = (count: number, size: number) =>
+    `${size.toString(16)}\r\n${' '.repeat(size)}\r\n`.repeat(count)
+  const head = (route: string) =>
+    `POST ${route} HTTP/1.1\r\nhost: x\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n`
+
+  /** `/length` responds with the length of the body, `/early` before it reads any of it. */
+  async function startServer() {
+    const refusals: unknown[] = []
+    const app = Fastify({
+      serverFactory: (handler) => createHttpServer(handler, 60_000),
+      clientErrorHandler: (error, socket) => {
+        refusals.push(error.code)
+        connectionOf(socket)?.conclude('HTTP/1.1 400 Bad Request\r\n\r\n')
+      },
+      bodyLimit: 16 * 1024 * 1024,
+    })
+    app.post('/length', ({ body }) => `<${(body as string).length}>`)
+    app.post('/early', { onRequest: async (_, reply) => reply.send('<early>') }, () => {})
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    return { app, refusals, port: (app.server.address() as AddressInfo).port }
+  }
+
+  it.each([
+    [5_000, 1],
+    [40_000, 256],
+  ])('is read if it has %i chunks of %i bytes', async (count, size) => {
+    const { app, refusals, port } = await startServer()
+    const client = await connectClient(port)
+    client.socket.write(`${head('/length')}${chunks(count, size)}0\r\n\r\n`)
+    await waitForText(client, `<${count * size}>`)
+    expect(refusals).toEqual([])
+    await closeServer(app)
+  })
+
+  it('is refused if it has more than 5,000 small chunks, after the responses to earlier requests', async () => {
+    const { app, refusals, port } = await startServer()
+    const client = await connectClient(port)
+    client.socket.write(`${head('/length')}${chunks(10, 1)}0\r\n\r\n`)
+    client.socket.write(`${head('/length')}${chunks(100_000, 1)}0\r\n\r\n`)
+    await client.closed
+    expect(client.received).toMatch(
+      /^HTTP\/1\.1 200 [\s\S]*<10>HTTP\/1\.1 400 Bad Request\r\n\r\n$/,
+    )
+    expect([refusals, client.errors]).toEqual([['CHUNKS_TOO_SMALL'], []])
+    await closeServer(app)
+  })
+
+  it('ends the connection if it has more than 5,000 small chunks and got its response before', async () => {
+    const { app, refusals, port } = await startServer()
+    const client = await connectClient(port)
+    client.socket.write(head('/early'))
+    await waitForText(client, '<early>')
+    client.socket.write(chunks(100_000, 1))
+    await client.closed
+    expect(client.received).toMatch(/<early>$/)
+    expect([refusals, client.errors]).toEqual([['CHUNKS_TOO_SMALL'], []])
     await closeServer(app)
   })
 })

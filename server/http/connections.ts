@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as inNextTurn } from 'node:timers'
 import { setImmediate } from 'node:timers/promises'
 import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import { realTime } from '../time/real-time.ts'
 import { unlessLate } from '../time/unless-late.ts'
-import { createServer, ServerResponse } from './node-http.ts'
+import { createServer, IncomingMessage, ServerResponse } from './node-http.ts'
 import { limitUnread, type ReaderLimits, type Sender } from './unread-responses.ts'
 
 /** Above the idle timeouts of common load balancers, so that they close first. */
@@ -21,6 +21,16 @@ const MAX_CONCURRENT_REQUESTS = 8
 
 /** Counts as bytes of unsent responses for each waiting request. It exceeds Node's limit, so Node stops reading. */
 const WEIGHT_OF_WAITING = 1024 * 1024
+
+/**
+ * Chunks that a chunked body may have, whatever their size, and the average size of all further ones. Each costs four
+ * microseconds of CPU time, so that 256 KiB in chunks of a byte would take a second.
+ */
+const SMALL_CHUNKS = 5_000
+const CHUNK_BYTES = 256
+
+/** The code of the `clientError` for a body with more and smaller chunks. */
+export const CHUNKS_TOO_SMALL = 'CHUNKS_TOO_SMALL'
 
 /** Limits of responses that their clients don't read. */
 const READER_LIMITS: ReaderLimits = { stallTimeoutMs: 60_000, maxUnsentBytes: 128 * 1024 * 1024 }
@@ -62,7 +72,7 @@ export const currentConnection = (): Connection | undefined => current.getStore(
  * the client disconnects: see `TrackedConnection`.
  *
  * @param requestTimeoutMs real time for a client to send a complete request, from its first byte or from the connection;
- *   a slower request causes a `clientError`
+ *   a slower request causes a `clientError`, and so does a body in too many small chunks
  */
 export function createHttpServer(
   listener: RequestListener,
@@ -75,6 +85,7 @@ export function createHttpServer(
 
   const server = createServer(
     {
+      IncomingMessage: TrackedRequest as typeof IncomingMessage,
       ServerResponse: TrackedResponse,
       requireHostHeader: false,
       requestTimeout: requestTimeoutMs,
@@ -94,7 +105,9 @@ export function createHttpServer(
   const [accept] = server.listeners('connection') as ((socket: Socket) => void)[]
   server.removeAllListeners('connection')
   server.on('connection', (socket) => {
-    const connection = new TrackedConnection(socket, listener)
+    const connection = new TrackedConnection(socket, listener, (code) => {
+      server.emit('clientError', Object.assign(new Error(code), { code }), socket)
+    })
     connections.set(socket, connection)
     open.add(connection)
     accepted++
@@ -151,10 +164,11 @@ class TrackedConnection implements Connection, Sender {
   /** Responses that are not sent yet, in the order of their requests. */
   readonly #pending: TrackedResponse[] = []
   readonly #listener: RequestListener
+  readonly #reportError: (code: string) => void
   /** The last ones of `#pending`, whose requests have not reached the application yet. */
   readonly #waiting: TrackedResponse[] = []
   #isStarting = false
-  #lastRequest: IncomingMessage | undefined
+  #lastRequest: InstanceType<typeof IncomingMessage> | undefined
   isSlowAllowed = false
   /** No further request reaches the application. */
   #isLastTaken = false
@@ -163,9 +177,10 @@ class TrackedConnection implements Connection, Sender {
   #isClosing = false
   #conclusion: string | undefined
 
-  constructor(socket: Socket, listener: RequestListener) {
+  constructor(socket: Socket, listener: RequestListener, reportError: (code: string) => void) {
     this.#socket = socket
     this.#listener = listener
+    this.#reportError = reportError
     // Makes Node cache the address, so that the rate limit can count a client that has disconnected.
     void socket.remoteAddress
     // Node calls it after the last response.
@@ -253,6 +268,11 @@ class TrackedConnection implements Connection, Sender {
 
   allowSlowRequest(): void {
     this.isSlowAllowed = true
+  }
+
+  /** Refuses the request whose body has too many small chunks. If it has its response already, only stops reading. */
+  refuseChunks(): void {
+    if (this.#isReading) this.#reportError(CHUNKS_TOO_SMALL)
   }
 
   conclude(response: string): void {
@@ -401,6 +421,34 @@ function httpDate(): string {
     date = new Date(second * 1000).toUTCString()
   }
   return date
+}
+
+/** A request whose chunks are counted, also those that are discarded because it has its response already. */
+class TrackedRequest extends IncomingMessage {
+  #chunks = 0
+  #bytes = 0
+
+  override push(chunk: Buffer | null): boolean {
+    if (chunk !== null && this.headers['transfer-encoding'] !== undefined) {
+      this.#chunks++
+      this.#bytes += chunk.length
+      if (this.#chunks > SMALL_CHUNKS + this.#bytes / CHUNK_BYTES) {
+        const connection = connections.get(this.socket)
+        if (connection && !connection.isSlowAllowed) {
+          connection.refuseChunks()
+          // Otherwise Node would stop reading, but the rest must be read before the connection can close.
+          return true
+        }
+      }
+    }
+    return super.push(chunk)
+  }
+
+  /** Node calls it when a request has its response, and would no longer call `push` then. */
+  _dump(): void {
+    this.removeAllListeners('data')
+    this.resume()
+  }
 }
 
 class TrackedResponse extends ServerResponse {

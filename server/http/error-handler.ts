@@ -14,6 +14,7 @@ import {
 } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { notJson } from './body.ts'
+import { CHUNKS_TOO_SMALL } from './connections.ts'
 import { isKeyed } from './idempotency-key.ts'
 import { JSON_TYPE } from './json.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -109,6 +110,10 @@ export function clientError({ code }: { code?: string }): ApiError {
       return headersTooLarge()
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout()
+    case CHUNKS_TOO_SMALL:
+      return badRequest(
+        'The body has too many small chunks: send larger ones, or a Content-Length.',
+      )
     case 'HPE_INVALID_URL':
       return badRequest(
         'The address has characters that must be percent-encoded, such as letters outside ASCII.',
