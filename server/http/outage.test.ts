@@ -101,6 +101,19 @@ describe('database outage', () => {
     expect((await seller.get('/v1/products?q=tin')).status).toBe(200)
   })
 
+  it('a public page that needs the database is a page with 503 for a browser, and JSON for a program', async () => {
+    const open = (accept: string) => app.anyone.get('/shops/kanto', { headers: { accept } })
+    const page = await open('text/html,application/xhtml+xml,*/*;q=0.8')
+    expect(page.status).toBe(503)
+    expect(page.headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'retry-after': expect.stringMatching(/^\d+$/),
+    })
+    expect(page.text).toContain('<h1>This page can’t be shown at the moment</h1>')
+    expectUnavailable(await open('*/*'))
+  })
+
   it('a sign-in that meets a database outage keeps the address and the page that it leads to', async () => {
     const next = '/dashboard/orders?q=Misty'
     const fields = { email: 'misty@shops.example', password: 'starmie', next }

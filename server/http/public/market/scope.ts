@@ -1,8 +1,12 @@
 import type { FastifyError, FastifyInstance, RouteHandlerMethod } from 'fastify'
+import { outageLog } from '../../../database/unavailable.ts'
 import { ApiError, serviceUnavailable } from '../../../errors.ts'
 import { addressSubject } from '../../../limits/address.ts'
 import { limitConcurrency } from '../../../queue/limit-concurrency.ts'
 import type { Service } from '../../../service.ts'
+import { catalogued } from '../../error-handler.ts'
+import { html } from '../../html.ts'
+import { wantsPage } from '../../page.ts'
 import { sendCandidatesPage } from './candidates-page.ts'
 import { sendErrorPage } from './layout.ts'
 
@@ -50,9 +54,19 @@ export function marketScope(app: FastifyInstance, ctx: Service): void {
     }
     route.handler = make
   })
-  app.setErrorHandler((error: FastifyError | ApiError, request, reply) => {
-    // Failures of the service are handled like those of the APIs.
-    if (!(error instanceof ApiError) || error.status >= 500) throw error
+  const warn = outageLog(ctx.log)
+  app.setErrorHandler((thrown: FastifyError | ApiError, request, reply) => {
+    const error = catalogued(thrown, request)
+    if (error.status === 503 && wantsPage(request)) {
+      if (error.cause) warn({ err: error.cause, reqId: request.id })
+      return sendErrorPage(ctx, request, reply.headers(error.headers), {
+        status: 503,
+        message: 'This page can’t be shown at the moment',
+        more: html`<p>Please try again shortly.</p>`,
+      })
+    }
+    // Other failures of the service are handled like those of the APIs.
+    if (!(thrown instanceof ApiError) || error.status >= 500) throw thrown
     return error.type === 'ambiguous_identifier'
       ? sendCandidatesPage(ctx, request, reply, error)
       : sendErrorPage(ctx, request, reply, error)
