@@ -15,19 +15,19 @@ export type Described = ReturnType<typeof describedResponses>
 const UNCOUNTED_STATUSES = [400, 401, 404, 405, 408, 417, 431]
 
 /** Rules for a response to any bytes, except those of a HEAD request. */
-export function faultsOfAnyResponse(response: Response): string[] {
+function faultsOfAnyResponse(response: Response): string[] {
   const faults = faultsOfHead(response)
   if (response.status >= 400) faults.push(...faultsOfError(response))
   return faults
 }
 
-/** Rules for status and headers. */
 /** Rules for a response to an attack, which may ask for a page. */
 export const faultsOfAttacked = (response: Response): string[] =>
   response.headers['content-type'] === HTML_TYPE
     ? faultsOfHead(response)
     : faultsOfAnyResponse(response)
 
+/** Rules for status and headers. */
 function faultsOfHead(response: Response): string[] {
   const { status, headers } = response
   const faults: string[] = []

@@ -37,13 +37,8 @@ const LIVE = '/health/live'
 const PATHS = [
   ...['', 'health', 'v1/me', 'v1/cards', 'operator/v1/accounts', 'tools/v1/orders', 'mcp'],
   ...['search?q=x', 'sets', 'cards/x', 'shops/x', 'sitemap.xml', 'photos/x', 'labels/x'],
-  ...['docs', 'docs/guides', 'signin', 'device', 'oauth/authorize?x', 'console', 'dashboard/x'],
-  ...[
-    'dashboard/api/me',
-    'dashboard/assets/x',
-    '.well-known/oauth-authorization-server',
-    'nothing',
-  ],
+  ...['docs', 'docs/guides', 'signin', 'device', 'oauth/authorize?x', 'console', 'nothing'],
+  ...['dashboard/x', 'dashboard/api/me', 'dashboard/assets/x', '.well-known/security.txt'],
 ]
 const SMALL = '{"items":[]}'
 const SMUGGLED = 'GET /v1/me HTTP/1.1\r\nHost: x\r\n\r\n'

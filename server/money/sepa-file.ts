@@ -1,8 +1,9 @@
-import { plainLetters } from '../text/plain-letters.ts'
 /**
  * SEPA credit transfers as an ISO 20022 file, pain.001.001.09, with the rules of the European Payments Council: one
  * payment of many transfers, in euros, addressed by IBAN only.
  */
+
+import { plainLetters } from '../text/plain-letters.ts'
 
 export type CreditTransfers = {
   /** Unique, at most 35 characters. A bank refuses a second file with the same id. */
