@@ -100,8 +100,11 @@ export async function openService(
   closers.push(() => signals.close())
   const { signal } = signals
   const clock = await startClock({ db: sql, begin, signal, config }, signals, log)
+  // Requests that are inside a transaction can wait for a newer catalog: it must not need one of their connections.
+  const catalogTransactions = transactionsOn(databaseUrl, 1, { circuit })
+  closers.push(() => catalogTransactions.end())
   const catalog = await openCatalog({
-    begin,
+    begin: catalogTransactions.begin,
     signals,
     marketplaceUrl: config.marketplaceUrl,
     log,

@@ -216,11 +216,9 @@ export async function countWrites(
   further: number,
 ): Promise<void> {
   const allowed = ctx.config.rateLimit.write
-  let limit: RateLimit | undefined
-  for (let count = 0; count < Math.min(further, allowed - 1); count++) {
-    limit = await ctx.limiter.count(subject, allowed)
-  }
-  if (!limit) return
+  const counted = Math.min(further, allowed - 1)
+  if (counted <= 0) return
+  const limit = await ctx.limiter.count(subject, allowed, undefined, counted)
   showLimit(reply, limit)
   if (limit.exceeded) throw tooMany(ctx, 'write', limit)
 }

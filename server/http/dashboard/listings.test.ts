@@ -270,6 +270,23 @@ describe('changes in the dashboard', () => {
     expect((await edit(again.body.catalog_version + 2, 'unknown')).status).toBe(409)
   })
 
+  it('many bulk edits with a newer catalog than this process has do not keep each other from loading it', async () => {
+    const { member } = await openShop()
+    const edits = await Promise.all(
+      Array.from({ length: 30 }, () =>
+        member.post(`${LISTINGS}/bulk`, {
+          payload: {
+            search: { q: 'charizard' },
+            catalog_version: 2_000_000_000,
+            action: 'status',
+            status: 'hidden',
+          },
+        }),
+      ),
+    )
+    expect(new Set(edits.map(({ status }) => status))).toEqual(new Set([409]))
+  })
+
   it('a bulk edit counts as one write for each 100 listings, and one beyond the limit has no effect', async () => {
     const limited = await startTestApp({
       template: 'fixture',

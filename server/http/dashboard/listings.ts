@@ -34,6 +34,13 @@ import { listingsCsv } from './listings-csv.ts'
 export type { CatalogItemRecord } from '../shapes/catalog-item.ts'
 export type { CheckedItemRecord } from '../shapes/checked-item.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The listings of a bulk edit, and the version of the catalog that chose them. */
+    selected?: { ids: number[]; version: number }
+  }
+}
+
 /** Listings that one call of a bulk edit handles. */
 const MAX_EDITED = 1_000
 
@@ -111,6 +118,7 @@ export type BulkCreateRecord = Static<typeof BulkResultSchema>
 
 /** The page Listings: the member's own listings, changes of one or many, and the import and export of files. */
 export function listingsApi(app: App, ctx: Service): void {
+  app.decorateRequest('selected')
   app.get(
     '/listings',
     {
@@ -240,6 +248,14 @@ export function listingsApi(app: App, ctx: Service): void {
     '/listings/bulk',
     {
       config: { auditRequest: auditedEdit },
+      // Before the request's transaction begins, because both the catalog and the counters can be waited for.
+      preHandler: async (request, reply) => {
+        const { body, member } = request
+        const current = await catalogFor(ctx, body)
+        const ids = body.ids ?? (await idsFor(ctx, member.accountId, current, body))
+        await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
+        request.selected = { ids, version: current.version }
+      },
       schema: {
         headers: idempotencyKeyHeader,
         body: BulkEdit,
@@ -248,13 +264,11 @@ export function listingsApi(app: App, ctx: Service): void {
     },
     async (request, reply) => {
       const { body, member } = request
+      const { ids, version } = request.selected!
       const identity = repeatable(request, `account ${member.accountId}`, 'dashboard bulk edit')
-      const current = await catalogFor(ctx, body)
-      const ids = body.ids ?? (await idsFor(ctx, member.accountId, current, body))
-      await countWrites(ctx, reply, `write:member:${member.id}`, Math.ceil(ids.length / 100) - 1)
       return sendOnce(ctx, reply, identity, async (tx) => {
         // Here, because a repeated request has its first response in every catalog.
-        requireVersion(current, body)
+        requireVersion(version, body)
         const { changed, failed } = await edit(tx, member.accountId, ids, body)
         const isLast = body.ids !== undefined || ids.length < MAX_EDITED
         return {
@@ -361,10 +375,7 @@ async function catalogFor(
  *
  * @throws conflict
  */
-function requireVersion(
-  { version }: Catalog,
-  { search, catalog_version: shown }: BulkEditBody,
-): void {
+function requireVersion(version: number, { search, catalog_version: shown }: BulkEditBody): void {
   if (search?.q === undefined || shown === undefined || shown === version) return
   throw conflict(
     'The catalog has changed since these listings were selected, and the search may find others now. Select them again.',

@@ -90,3 +90,15 @@ it.each(Object.keys(READS).map((name, i) => [name, i] as const))(
     }
   },
 )
+
+it('many changes at once wait for an item that another process has imported, without taking the connections that its reload needs', async () => {
+  const { seller, member } = await openShop()
+  await importRecords(app.operator, [
+    { type: 'product', slug: 'new-to-many', category: 'other', name: 'New to many' },
+  ])
+  const [id] = await list(seller, productItem({ product: 'new-to-many' }))
+  const changes = await Promise.all(
+    Array.from({ length: 30 }, (_, i) => member.patch(`/listings/${id}`, { price: i + 1 })),
+  )
+  expect(changes.map(({ body }) => dashboardName(body.data))).toEqual(Array(30).fill('New to many'))
+})
