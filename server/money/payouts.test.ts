@@ -365,7 +365,9 @@ describe('the result of a transfer', () => {
       expect(found.body.data).toEqual([body.data])
     }
     expect(await balanceOf(`seller:${seller.accountId}`)).toBe(0)
-    expect((await reportOf(id, 'failed', failed)).status).toBe(409)
+    for (const late of [failed, { reason: 'Closed' }]) {
+      expect((await reportOf(id, 'failed', late)).status).toBe(409)
+    }
     await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
       payload: { payout_verified: true },
     })

@@ -488,7 +488,8 @@ export const markPaid = (
  * Records that the bank has returned a payout. The seller is owed the amount again, and the payout becomes due when the
  * seller changes the bank account, or at once if that has happened since the transfer.
  *
- * @param reference of the transfer that was returned: a report that is repeated late can't fail the next transfer
+ * @param reference of the transfer that was returned: a report that is repeated late can't fail the next transfer.
+ *   A payment outside of the service can't be returned without it: the report may be about an earlier transfer
  * @throws not_found, conflict unless the payout is sent or paid, or if its reference has changed
  */
 export const markFailed = (
@@ -504,6 +505,11 @@ export const markFailed = (
     }
     if (payout.amountCents === 0) {
       throw conflict('The payout had no transfer: earlier refunds took all of it.')
+    }
+    if (reference === undefined && !(await hasTransfer(tx, payout))) {
+      throw conflict(
+        'The payout was paid outside of the service, so the bank can’t return a transfer of it. If your own payment was returned, send the `reference` that the payout has now.',
+      )
     }
     await tx.db`
       insert into postings (
@@ -605,6 +611,14 @@ async function lockPayout({ db }: Context, id: number): Promise<LockedPayout> {
   `
   if (!payout) throw payoutNotFound()
   return payout
+}
+
+/** Whether a run has transferred the payout under its present reference. */
+async function hasTransfer({ db }: Context, { id, reference }: LockedPayout): Promise<boolean> {
+  const transfers = await db`
+    select from payout_transfers where payout_id = ${id} and reference = ${reference}
+  `
+  return transfers.length > 0
 }
 
 /** @throws conflict if the caller means another transfer than the payout's current one */

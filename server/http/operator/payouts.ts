@@ -160,7 +160,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
         operationId: 'markPayoutFailed',
         summary: 'Record that the bank returned a payout',
         description:
-          'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller changes the payout setup, or you verify it again. If the seller has changed the bank account since the transfer, it is due at once, or held.',
+          'Possible while the payout is sent or paid. The seller gets an e-mail with the reason; the payout becomes due again when the seller changes the payout setup, or you verify it again. If the seller has changed the bank account since the transfer, it is due at once, or held. One that was paid outside of the service needs its `reference` (409 without it): the report may be a late one about an earlier transfer.',
         tags: ['Money'],
         params,
         body: Type.Object(
