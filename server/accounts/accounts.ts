@@ -1,12 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import postgres from 'postgres'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
-import { setFirstPassword } from '../members/members.ts'
+import { refuseTaken, setFirstPassword } from '../members/members.ts'
 import {
   type Account,
   type AccountChanges,
@@ -332,20 +331,3 @@ export const shippingOptionsOf = (db: Db) => db`
     where o.account_id = a.id
   )
 `
-
-/** Converts violations of the unique e-mail address or slug to validation errors. */
-async function refuseTaken<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof postgres.PostgresError) {
-      if (error.constraint_name === 'accounts_email_taken') {
-        throw validationError({ email: ['The email has already been taken.'] })
-      }
-      if (error.constraint_name === 'accounts_slug_taken') {
-        throw validationError({ slug: ['The slug has already been taken.'] })
-      }
-    }
-    throw error
-  }
-}

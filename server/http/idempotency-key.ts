@@ -13,7 +13,9 @@ declare module 'fastify' {
 
 /** Longest Idempotency-Key. */
 export const MAX_KEY_LENGTH = 255
-const PRINTABLE = /^[\x20-\x7e]+$/
+
+/** The characters of an Idempotency-Key: printable ASCII. */
+export const PRINTABLE = /^[ -~]+$/
 
 /** The schema of the header, for operations that support it. */
 export const idempotencyKeyHeader = Type.Object({

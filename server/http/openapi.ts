@@ -8,7 +8,7 @@ import {
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { ERROR_TYPES, type ErrorType } from '../errors.ts'
 import type { Scope } from '../keys/scopes.ts'
-import { MAX_KEY_LENGTH } from './idempotency-key.ts'
+import { MAX_KEY_LENGTH, PRINTABLE } from './idempotency-key.ts'
 import { sendJson } from './json.ts'
 import { ERROR_SCHEMA, type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
 import { headerRefs, LIMIT_HEADERS, usedHeaders } from './openapi-headers.ts'
@@ -266,7 +266,7 @@ function describeRequestHeaders(operation: Operation): void {
   if ('304' in (operation.responses ?? {})) operation.parameters = [...parameters, IF_NONE_MATCH]
 }
 
-const IDEMPOTENCY_KEY = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: '^[ -~]+$' }
+const IDEMPOTENCY_KEY = { minLength: 1, maxLength: MAX_KEY_LENGTH, pattern: PRINTABLE.source }
 
 const IF_NONE_MATCH: OpenAPIV3_1.ParameterObject = {
   name: 'If-None-Match',

@@ -1,3 +1,4 @@
+import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { validationError } from '../errors.ts'
@@ -111,7 +112,11 @@ function applyBatched(
       ? changes.priceCents
       : Math.max(1, changedByPercent(listing.priceCents, pricePercent))
   if (priceCents !== undefined && priceCents > MAX_PRICE_CENTS) {
-    return { error: validationError({ price: ['The price would be above 99999.99.'] }) }
+    return {
+      error: validationError({
+        price: [`The price would be above ${eurosFromCents(MAX_PRICE_CENTS)}.`],
+      }),
+    }
   }
   const after = applyChanges(listing, { ...changes, quantity, priceCents })
   return {

@@ -69,14 +69,18 @@ export type ItemOffers = {
   tag: ResponseTag | undefined
 }
 
-type ResponseTag = {
-  text: string
-  /** Names the state of the item in the catalog. The catalog itself would be kept in memory by its tags. */
-  identity: string
+/** The other things that a list of offers depends on. */
+export type OffersValidity = {
   /** The newest version of the shops in it. */
   shopVersion: number
   /** Unix time in milliseconds at which a reservation expires that it subtracts. */
   validUntil: number
+}
+
+type ResponseTag = OffersValidity & {
+  text: string
+  /** Names the state of the item in the catalog. The catalog itself would be kept in memory by its tags. */
+  identity: string
 }
 
 /** Units that a cart holds until this Unix time in milliseconds. */

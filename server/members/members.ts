@@ -139,15 +139,19 @@ export async function writePassword(
   `
 }
 
-/** Converts a violation of the unique e-mail address to a validation error. */
+/** Converts violations of the unique e-mail address, or of a shop's unique slug, to validation errors. */
 export async function refuseTaken<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const isTaken =
-      error instanceof postgres.PostgresError &&
-      ['members_email_taken', 'accounts_email_taken'].includes(error.constraint_name ?? '')
-    throw isTaken ? emailTaken() : error
+    const constraint = error instanceof postgres.PostgresError ? error.constraint_name : undefined
+    if (constraint === 'members_email_taken' || constraint === 'accounts_email_taken') {
+      throw emailTaken()
+    }
+    if (constraint === 'accounts_slug_taken') {
+      throw validationError({ slug: ['The slug has already been taken.'] })
+    }
+    throw error
   }
 }
 

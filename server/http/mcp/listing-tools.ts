@@ -12,6 +12,7 @@ import { findListing, listListings } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
 import type { Service } from '../../service.ts'
 import { catalogAfterWrite } from '../catalog-after-write.ts'
+import { MAX_KEY_LENGTH, PRINTABLE } from '../idempotency-key.ts'
 import { IgnoredFields, knownFields } from '../known-fields.ts'
 import { readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
@@ -113,7 +114,7 @@ const createTool = tool({
     idempotency_key: Type.Optional(
       Text({
         minLength: 1,
-        maxLength: 255,
+        maxLength: MAX_KEY_LENGTH,
         description:
           'A new random text for each list that the seller approves; the same one only to repeat a failed call. Required without preview',
       }),
@@ -180,7 +181,6 @@ const createTool = tool({
 
 const known = knownFields(BulkCreate)
 
-const PRINTABLE = /^[\x20-\x7e]+$/
 const KEY_REQUIRED =
   'The idempotency_key field is required without preview: then a repeated call lists nothing twice.'
 const REPEATED =

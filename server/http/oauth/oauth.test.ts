@@ -795,7 +795,7 @@ describe('the permissions that a member reads', () => {
     const shownFor = (scope: Scope) =>
       new RegExp(`name="${scope}"[^<]*<span>([^<]*)`).exec(page.text)![1]!
     expect(new Set(SCOPES.filter((scope) => shownFor(scope).includes(warning)))).toEqual(scopes)
-    const ofKeys = KEY_SCOPES.filter((scope) => 'help' in scope && scope.help.includes(warning))
+    const ofKeys = KEY_SCOPES.filter(({ help }) => help?.includes(warning))
     expect(new Set(ofKeys.map(({ value }) => value))).toEqual(scopes)
   })
 })

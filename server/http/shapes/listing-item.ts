@@ -1,6 +1,7 @@
 import Type, { type TProperties, type TSchema, type TStringOptions } from 'typebox'
+import { eurosFromCents } from '../../cents.ts'
 import { CONDITIONS, GRADES, GRADING_COMPANIES, LANGUAGES, PRINTINGS } from '../../enums.ts'
-import { MAX_QUANTITY } from '../../listings/listing.ts'
+import { MAX_PRICE_CENTS, MAX_QUANTITY } from '../../listings/listing.ts'
 import { MAX_URL_LENGTH } from '../../outbound/public-address.ts'
 import { component, FilledText, NO_OUTER_BLANKS, Nullable, OneOf, Text } from '../schema.ts'
 import { listingLanguage } from './public-listing.ts'
@@ -11,7 +12,7 @@ const MAX_DESCRIPTION_LENGTH = 1_000
 
 export const price = Type.Number({
   minimum: 0.01,
-  maximum: 99_999.99,
+  maximum: eurosFromCents(MAX_PRICE_CENTS),
   description:
     'Price per unit in decimal euros. More than two decimals are rounded, half a cent up',
   examples: [4.5],

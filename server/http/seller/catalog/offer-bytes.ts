@@ -1,16 +1,18 @@
 import { eurosFromCents } from '../../../cents.ts'
-import { type ItemOffers, idAt, OFFER, type Shop } from '../../../listings/offer-model.ts'
+import {
+  type ItemOffers,
+  idAt,
+  OFFER,
+  type OffersValidity,
+  type Shop,
+} from '../../../listings/offer-model.ts'
 import type { Service } from '../../../service.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
 /** The JSON of an item's offers, and what it depends on. */
-export type OfferJson = {
+export type OfferJson = OffersValidity & {
   /** The elements of the array. */
   text: string
-  /** The newest version of a shop in it. */
-  shopVersion: number
-  /** Unix time in milliseconds at which a reservation expires that it subtracts. */
-  validUntil: number
 }
 
 /**
