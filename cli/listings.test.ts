@@ -233,7 +233,7 @@ describe('listings', () => {
   )
 
   it.skipIf(!existsSync('/dev/full'))(
-    'a file that was changed after an interrupted import is not imported without a decision',
+    'a file that was changed after an interrupted import, or whose progress is not readable, is not imported without a decision',
     async () => {
       const shop = await app.seller()
       const env = { CARDSTALL_KEY: shop.key }
@@ -245,6 +245,13 @@ describe('listings', () => {
       expect([edited.code, edited.stdout]).toEqual([1, ''])
       expect(edited.stderr).toMatch(/^An import .* after 2 of 2 rows.* edited.csv.import [^\n]+\n$/)
       expect((await shop.get('/v1/listings')).body.meta.total).toBe(2)
+      for (const broken of ['', '{"rows":', 'null', '[]']) {
+        await writeFile(file('edited.csv.import'), broken)
+        const { code, stdout, stderr } = await run('listings import edited.csv --yes', { env })
+        expect([code, stdout]).toEqual([1, ''])
+        expect(stderr).toMatch(/^edited.csv.import is not readable as the progress/)
+        expect(await readFile(file('edited.csv.import'), 'utf8')).toBe(broken)
+      }
       await rm(file('edited.csv.import'))
       expect(await succeed('listings import edited.csv --yes', { env })).toBe('3\t3\t0\n')
     },

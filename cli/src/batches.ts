@@ -49,7 +49,8 @@ export const journalFile = (file: string, command: 'import' | 'reprice') =>
  * The journal of an interrupted run of the same file.
  *
  * @param name of the run in a sentence
- * @throws CommandError for one with rows that were sent from another file, for another shop, or with other settings
+ * @throws CommandError for one with rows that were sent from another file, for another shop, or with other settings, and
+ *   for a file that is no journal
  */
 export async function readJournal(
   file: string,
@@ -66,9 +67,14 @@ export async function readJournal(
   } catch {
     journal = null
   }
-  if (journal?.of === of) return journal
-  if (!journal?.rows || (!journal.done && !journal.sentAt)) {
-    // Another program's file, or nothing was sent.
+  if (!journal?.rows) {
+    throw new CommandError(
+      `${file} is not readable as the progress of an earlier run. If you have run this command before, its rows may be listed or changed already: look, then delete the file to begin again.`,
+    )
+  }
+  if (journal.of === of) return journal
+  if (!journal.done && !journal.sentAt) {
+    // Nothing was sent.
     await rm(file, { force: true })
     return undefined
   }
@@ -89,12 +95,14 @@ export async function createJournal(
   start: Pick<Journal, 'of' | 'rows' | 'columns' | 'cards' | 'failed'>,
 ): Promise<Journal> {
   const journal = { ...start, key: randomUUID(), done: 0 }
-  await writeFile(file, JSON.stringify(journal), { flag: 'wx', mode: 0o600 }).catch((error) => {
-    if (error.code !== 'EEXIST') throw error
-    throw new CommandError(
-      `${name} has begun meanwhile: wait until it ends. If it was interrupted, run the same command again to continue it.`,
-    )
-  })
+  await writeFile(file, JSON.stringify(journal), { flag: 'wx', mode: 0o600, flush: true }).catch(
+    (error) => {
+      if (error.code !== 'EEXIST') throw error
+      throw new CommandError(
+        `${name} has begun meanwhile: wait until it ends. If it was interrupted, run the same command again to continue it.`,
+      )
+    },
+  )
   return journal
 }
 

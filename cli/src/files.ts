@@ -25,7 +25,8 @@ export async function replaceFile(file: string, text: string): Promise<void> {
   // Its own name for each process: two of them may replace the file at the same time.
   const next = `${file}.${process.pid}.new`
   try {
-    await writeFile(next, text, { mode: 0o600 })
+    // Flushed, because some file systems write the new name before the content.
+    await writeFile(next, text, { mode: 0o600, flush: true })
     await rename(next, file)
   } catch (error) {
     await rm(next, { force: true })
