@@ -63,12 +63,6 @@ async function goOn(shop: string, progress: Progress): Promise<void> {
 
 /** Begins an import. Shows that of another tab instead, and returns false, if it has begun one meanwhile. */
 export async function begin(shop: string, file: ImportFile): Promise<boolean> {
-  const stored = await readImport(shop)
-  if (stored && stored.progress.next < chunksOf(stored.file).length) {
-    notify('Another import is not complete yet. Import this file after it.', { isFailure: true })
-    void resume(shop)
-    return false
-  }
   const progress: Progress = {
     next: 0,
     created: 0,
@@ -76,7 +70,16 @@ export async function begin(shop: string, file: ImportFile): Promise<boolean> {
     sentAt: null,
     activeAt: Date.now(),
   }
-  await storeImport(shop, file, progress)
+  const isStored = await storeImport(
+    shop,
+    { file, progress },
+    (other) => other.progress.next === chunksOf(other.file).length,
+  )
+  if (!isStored) {
+    notify('Another import is not complete yet. Import this file after it.', { isFailure: true })
+    void resume(shop)
+    return false
+  }
   show({ file, chunks: chunksOf(file), progress, state: 'stopped', waitingS: 0 })
   void send(shop)
   return true

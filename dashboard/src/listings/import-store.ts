@@ -39,24 +39,38 @@ async function within<T>(
   }
 }
 
-export const readImport = (shop: string) =>
-  within(shop, 'readonly', async (store) => {
-    const file = await settled<ImportFile | undefined>(store.get('file'))
-    if (!file) return undefined
-    const progress = await settled<Progress | undefined>(store.get(progressOf(file.id)))
-    return progress && { file, progress }
-  })
+type Stored = { file: ImportFile; progress: Progress }
+
+export const readImport = (shop: string) => within(shop, 'readonly', storedIn)
+
+async function storedIn(store: IDBObjectStore): Promise<Stored | undefined> {
+  const file = await settled<ImportFile | undefined>(store.get('file'))
+  if (!file) return undefined
+  const progress = await settled<Progress | undefined>(store.get(progressOf(file.id)))
+  return progress && { file, progress }
+}
 
 /** The name of a file's progress. Another tab may still run a former import, and must not change that of the next one. */
 const progressOf = (id: string) => `progress ${id}`
 
-export const storeImport = (shop: string, file: ImportFile, progress: Progress) =>
+/**
+ * Stores an import, and returns whether it did: one that another tab has begun stays. One transaction looks and stores,
+ * because two tabs can begin an import at the same moment.
+ */
+export const storeImport = (
+  shop: string,
+  { file, progress }: Stored,
+  isComplete: (stored: Stored) => boolean,
+) =>
   within(shop, 'readwrite', async (store) => {
+    const stored = await storedIn(store)
+    if (stored && !isComplete(stored)) return false
     await Promise.all([
       settled(store.clear()),
       settled(store.put(file, 'file')),
       settled(store.put(progress, progressOf(file.id))),
     ])
+    return true
   })
 
 /** Changes the progress of a file, and returns it; undefined if another tab has discarded the import. */

@@ -374,6 +374,40 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await second.getByRole('button', { name: 'List 1 row' }).waitFor()
   })
 
+  it('only one of two tabs that begin an import at the same moment begins it, and the other one says so and keeps its preview', async () => {
+    const { seller, stored, first, second, openSecond, release } = await openTwoTabs()
+    await openSecond()
+    // Both tabs wait for the database until `go` is called: each could look for an import before the other one stores its own.
+    const held = await first.evaluateHandle<{ go: () => void }>(`new Promise((resolve) => {
+      indexedDB.open('${stored}').onsuccess = ({ target: { result: database } }) => {
+        const store = database.transaction('import', 'readwrite').objectStore('import')
+        let isHeld = true
+        const hold = () => {
+          if (isHeld) store.get('file').onsuccess = hold
+          else database.close()
+        }
+        hold()
+        resolve({ go: () => { isHeld = false } })
+      }
+    })`)
+    for (const tab of [first, second]) {
+      await chooseFile(tab, csvOf(150))
+      await tab.getByRole('button', { name: 'List 150 rows' }).click()
+    }
+    await held.evaluate((hold) => hold.go())
+    for (const tab of [first, second]) await tab.getByText('0 of 150').waitFor()
+    const refused = await Promise.all(
+      [first, second].map((tab) => tab.getByText('Another import is not complete yet.').count()),
+    )
+    expect(refused.toSorted()).toEqual([0, 1])
+    release()
+    for (const tab of [first, second]) await tab.getByText('150 rows listed.').waitFor()
+    expect(await totalOf(seller)).toBe(150)
+    const loser = [first, second][refused.indexOf(1)]!
+    await loser.getByRole('button', { name: 'Import another file' }).click()
+    await loser.getByRole('button', { name: 'List 150 rows' }).waitFor()
+  })
+
   const LEAVE = 'Overview'
   const STOPPED = 'The import of stock.csv has stopped. Rows left: 150 of 150.'
 
