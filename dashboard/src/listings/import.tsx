@@ -210,6 +210,12 @@ function Preview({
   const good = rows?.filter(({ reasons }) => reasons.length === 0) ?? []
   const bad = rows?.filter(({ reasons }) => reasons.length > 0) ?? []
   const warned = good.filter(({ warnings }) => warnings.length > 0)
+  /** The choices of the rows that have exactly one candidate of their own language. */
+  const inOwnLanguage = bad.flatMap(({ item, candidates }): [string, string][] => {
+    const [own, ...others] = candidates.filter(({ language }) => language === item.language)
+    return own && others.length === 0 ? [[wantedBy(item), own.id]] : []
+  })
+  const choose = (chosen: [string, string][]) => setChoices(new Map([...choices, ...chosen]))
   const options = [
     { value: '', label: 'Not in the file' },
     ...csv.columns.map((column, i) => ({ value: String(i), label: column })),
@@ -248,11 +254,18 @@ function Preview({
               ` ${plural(leftOut, 'row is', 'rows are')} left out, because the status is sold or hidden.`}
           </p>
           {isExport(csv) && good.length > 0 && <ExportNotice />}
+          {inOwnLanguage.length > 0 && (
+            <p>
+              <Button onPress={unlessDoubleClick(() => choose(inOwnLanguage))}>
+                {`Use the card of each row’s language (${plural(inOwnLanguage.length, 'row')})`}
+              </Button>
+            </p>
+          )}
           {bad.length > 0 && (
             <RowList
               label="Rows with mistakes"
               rows={bad}
-              onChoose={(item, card) => setChoices(new Map([...choices, [wantedBy(item), card]]))}
+              onChoose={(item, card) => choose([[wantedBy(item), card]])}
             />
           )}
           {warned.length > 0 && <RowList label="Rows with warnings" rows={warned} />}
@@ -306,8 +319,9 @@ const ExportNotice = () => (
   </Notice>
 )
 
-/** The fields that the service finds a card by: rows that share them are ambiguous in the same way. */
-const wantedBy = ({ card, language_hint: hint }: Item) => JSON.stringify([card, hint])
+/** The fields that tell a seller which card a row means: a choice applies to the rows that share them. */
+const wantedBy = ({ card, language_hint: hint, language }: Item) =>
+  JSON.stringify([card, hint, language])
 
 /** The service's answers about items, by the items' JSON. */
 type Answers = Map<string, Checked>
@@ -357,7 +371,10 @@ async function checkAll(
       item,
       warnings,
       reasons: messagesOf(merged),
-      candidates: checked.candidates ?? [],
+      // The likely ones first.
+      candidates: (checked.candidates ?? []).toSorted(
+        (a, b) => Number(b.language === item.language) - Number(a.language === item.language),
+      ),
       name: checked.item && `${checked.item.name}, ${checked.item.details}`,
       card: checked.item?.card,
     }

@@ -39,7 +39,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
   const csvOf = (count: number) =>
     ['card,condition,language,price,quantity', ...Array(count).fill('sv3-125,NM,EN,1,1')].join('\n')
 
-  it('the choice of a card for an ambiguous row applies to rows with the same identifier and hint, checks only these again, and is not lost without a question', async () => {
+  it('the choice of a card for an ambiguous row applies to rows with the same identifier, hint and language, checks only these again, and is not lost without a question; one more chooses the card of each row’s language, if there is exactly one', async () => {
     const { seller, member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
@@ -47,22 +47,29 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     page.on('request', (request) => {
       if (request.url().endsWith('/check')) checks.push(request.postDataJSON().items.length)
     })
-    const hints = ['', 'DE', 'EN', '']
-    const rows = hints.map((hint, i) => `brs_1,${hint},NM,EN,1,1,row ${i + 2}`)
-    const header = 'card,language_hint,condition,language,price,quantity,description'
+    const languages = [',EN', 'DE,EN', 'EN,EN', ',EN', ',DE', ',FR']
+    const rows = languages.map((both, i) => `brs_1,${both},NM,1,1,row ${i + 2}`)
+    const header = 'card,language_hint,language,condition,price,quantity,description'
     await chooseFile(page, [header, ...rows].join('\n'))
     await page.getByText('2 rows can be listed').waitFor()
+    const buttons = page.getByRole('listitem').filter({ hasText: 'Row 6' }).getByRole('button')
+    expect(await buttons.first().textContent()).toContain('Use Owei')
     await page.getByRole('button', { name: 'Use Owei' }).first().click()
+    await page.getByText('4 rows can be listed').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Use the card of each row’s language (1 row)' }).click()
+    await page.getByText('5 rows can be listed, 1 row has mistakes').waitFor()
+    expect(await page.getByRole('button', { name: 'of each row’s language' }).count()).toBe(0)
     const questions: string[] = []
     page.on('dialog', (dialog) => {
       questions.push(dialog.message())
       return dialog.dismiss()
     })
     await page.getByRole('link', { name: 'Orders' }).click()
-    await page.getByRole('button', { name: 'List 4 rows' }).click()
+    await page.getByRole('button', { name: 'List 5 rows' }).click()
     await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
     expect(questions).toHaveLength(1)
-    expect(checks).toEqual([4, 2])
+    expect(checks).toEqual([6, 2, 1])
     const listed = await app.ctx.db<{ description: string; card_id: string }[]>`
       select description, card_id from listings where account_id = ${seller.accountId}
       order by description
@@ -71,6 +78,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       'swsh9-de-1',
       'swsh9-de-1',
       'swsh9-1',
+      'swsh9-de-1',
       'swsh9-de-1',
     ])
   })
