@@ -4,6 +4,7 @@ import openapi from '../../openapi/tools.json' with { type: 'json' }
 import {
   CsvError,
   FIELDS,
+  type Field,
   failedCsv,
   guessMapping,
   inBatches,
@@ -194,6 +195,26 @@ describe('reading CSV', () => {
   it('a column with the name of a field wins over an earlier one with another name for it', () => {
     const mapping = guessMapping(['stock', 'notes', 'Quantity', 'description', 'qty'])
     expect(mapping).toMatchObject({ quantity: 2, description: 3 })
+  })
+
+  it('a row whose status is not one of a listing is refused, unless the column is read as a field', () => {
+    const file = (name: string) =>
+      ['', 'Active', 'sold', ' hidden ', 'draft', 'verkauft', 'Sold out']
+        .map((status) => `sv3-125,${status}`)
+        .toSpliced(0, 0, `card,${name}`)
+        .join('\n')
+    const refused = (name: string, field?: Field) => {
+      const { columns, rows } = readCsv(bytes(file(name)))
+      const mapping = { ...guessMapping(columns), ...(field && { [field]: 1 }) }
+      return rows.flatMap(({ values }) => readRow(values, mapping, columns).errors.status ?? [])
+    }
+    expect(refused('Status')).toEqual(
+      ['draft', 'verkauft', 'Sold out'].map(
+        (status) =>
+          `The status “${status}” is not active, sold or hidden. Rows that are sold or hidden are left out: empty the status to list the row.`,
+      ),
+    )
+    expect([refused('State'), refused('status', 'description')]).toEqual([[], []])
   })
 
   it('values are read leniently where their meaning is clear', () => {

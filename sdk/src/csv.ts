@@ -218,12 +218,32 @@ const OFF_SALE = new Set(['sold', 'hidden'])
  * not on sale must not go on sale by its import.
  */
 export function leftOutRows({ columns, rows }: CsvFile): Set<number> {
-  const status = columns.findIndex((column) => column.toLowerCase() === 'status')
+  const status = statusColumn(columns)
   return new Set(
     rows.flatMap(({ values }, position) =>
       OFF_SALE.has((values[status] ?? '').trim().toLowerCase()) ? position : [],
     ),
   )
+}
+
+const statusColumn = (columns: string[]) =>
+  columns.findIndex((column) => column.toLowerCase() === 'status')
+
+/**
+ * The message about a row with the status of another program, such as a draft or “verkauft”: it may mean that the item is
+ * not on sale. A column that is read as a field has its values, and no status.
+ */
+function unknownStatusError(
+  row: string[],
+  mapping: Mapping,
+  columns: string[],
+): string | undefined {
+  const column = statusColumn(columns)
+  const status = (row[column] ?? '').trim()
+  const isKnown = ['', 'active', ...OFF_SALE].includes(status.toLowerCase())
+  return isKnown || Object.values(mapping).includes(column)
+    ? undefined
+    : `The status “${short(status)}” is not active, sold or hidden. Rows that are sold or hidden are left out: empty the status to list the row.`
 }
 
 /**
@@ -261,6 +281,8 @@ export function readRow(row: string[], mapping: Mapping, columns: string[]): Rea
       item[field] = READERS[field]?.(text) ?? text
     }
   }
+  const status = unknownStatusError(row, mapping, columns)
+  if (status !== undefined) errors.status = [status]
   const ignored = ignoredGrade(item)
   if (ignored !== undefined) warnings.push(ignored)
   return { item, errors, warnings }
