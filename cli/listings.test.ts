@@ -544,7 +544,7 @@ describe('listings', () => {
     const args = ['listings', 'import', 'columns.csv', '--dry-run', '--map', 'price=price']
     const { stderr } = await start(args).ended
     expect(stderr).toBe(
-      'Columns: reference from “sku”.\nIgnored columns: stock, Price, Foil.\n1 row: 1 can be listed, 0 cannot.\n',
+      'Columns: reference from “sku”.\nIgnored columns: stock, Price, Foil.\n1 row: 1 can be listed, 0 cannot.\n1 listing, 1 unit, total value EUR 1.00.\n',
     )
   })
 
@@ -655,7 +655,7 @@ describe('listings', () => {
     expect([code, stderr]).toEqual([
       0,
       expect.stringContaining(
-        'The file looks like an export of this shop: 1 row with an id would be listed again. To change listings, use "cardstall listings reprice".\n',
+        'The file looks like an export of this shop: 1 row with an id would be listed again. To change listings, use the dashboard’s page Listings, or "cardstall listings reprice".\n',
       ),
     ])
     const { body } = await other.get('/v1/listings')
@@ -692,7 +692,7 @@ describe('listings', () => {
     expect([code, stdout, stderr]).toEqual([
       0,
       '3\t1\t0\n',
-      '3 rows: 1 can be listed, 0 cannot, 2 left out (status sold or hidden).\n',
+      '3 rows: 1 can be listed, 0 cannot, 2 left out (status sold or hidden).\n1 listing, 3 units, total value EUR 24.00.\n',
     ])
     const { data } = (await other.get('/v1/listings')).body
     expect(data).toMatchObject([{ price: 8, status: 'active' }])

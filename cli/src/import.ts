@@ -15,13 +15,13 @@ import {
   type Mapping,
   type Messages,
   messagesOf,
-  NO_COLUMN,
   type ReadRow,
   readCsv,
   readRow,
   repeatedReferences,
   withCard,
 } from '../../sdk/src/csv.ts'
+import { ignoredColumns, ownExportWarning, totalsOf } from '../../sdk/src/csv-preview.ts'
 import {
   atThePaceOfTheLimit,
   createJournal,
@@ -33,8 +33,7 @@ import {
   sendBatches,
 } from './batches.ts'
 import { readInput, STDIO } from './input.ts'
-import { digits } from './numbers.ts'
-import { endProgress, type Output, plural, printable } from './output.ts'
+import { endProgress, euros, type Output, plural, printable } from './output.ts'
 import { agree } from './questions.ts'
 import { CommandError, EXIT, openSession, type Session } from './session.ts'
 
@@ -44,9 +43,6 @@ const BATCH_SIZE = 100
 const MAX_SHOWN = 10
 const NAME = 'An import of this file'
 const UNKNOWN = 'It may be listed already: check it before you import it again.'
-
-/** Columns of an export, and of a file of failed rows, that are no fields. They are not worth a message. */
-export const UNREAD = ['id', 'name', 'status', 'reason', NO_COLUMN]
 
 type ImportOptions = { dryRun?: boolean; map?: string[]; failed?: string; yes?: boolean }
 
@@ -105,10 +101,14 @@ async function importFile(session: Session, path: string, options: ImportOptions
       row.item = withCard(row.item, card)
     }
   } else {
-    previewColumns(session, file.columns, mapping)
+    previewColumns(session, file, mapping)
     const failed = await check(session, rows)
     preview(session, rows, failed)
-    await warnAboutOwnExport(session, file, without(failed, rows))
+    // A key that may only write gets no answer.
+    const warning = await ownExportWarning(file, without(failed, rows), (id) =>
+      session.client.tools.listings.get(id).then(Boolean, () => false),
+    )
+    if (warning !== undefined) out.note(warning)
     if (options.dryRun) return finishDryRun(session, file, rows, failed, options)
     const valid = without(failed, rows)
     if (valid.length === 0) {
@@ -317,43 +317,15 @@ function failureOf(
 }
 
 /** Names the columns that are read under another name, and those that are not read. */
-function previewColumns({ out }: Session, columns: string[], mapping: Mapping): void {
+function previewColumns({ out }: Session, file: CsvFile, mapping: Mapping): void {
+  const { columns } = file
   const renamed = FIELDS.flatMap((field) => {
     const column = columns[mapping[field] ?? -1]
     return column === undefined || column.toLowerCase() === field ? [] : `${field} from “${column}”`
   })
-  const read = new Set(Object.values(mapping))
-  const ignored = columns.filter((name, i) => !read.has(i) && !UNREAD.includes(name.toLowerCase()))
+  const ignored = ignoredColumns(file, mapping)
   if (renamed.length > 0) out.note(`Columns: ${renamed.join(', ')}.`)
   if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
-}
-
-/**
- * Warns about an export of this shop, whose listings would be on sale twice. This shop has no listing with the ids of
- * another shop's export.
- *
- * @param rows those that can be listed
- */
-async function warnAboutOwnExport(
-  { client, out }: Session,
-  { columns }: CsvFile,
-  rows: Row[],
-): Promise<void> {
-  const column = columns.findIndex((name) => name.toLowerCase() === 'id')
-  const ids = rows
-    .map(({ values }) => (values[column] ?? '').trim())
-    .filter((id) => Number.isSafeInteger(digits(id)))
-  if (ids.length === 0) return
-  // Some may be deleted. Without an answer, such as for a key that may only write, there is no warning.
-  const asked = new Set([0, ids.length >> 1, ids.length - 1].map((i) => Number(ids[i])))
-  const areOwn = await Promise.all(
-    [...asked].map((id) => client.tools.listings.get(id).then(Boolean, () => false)),
-  )
-  if (areOwn.includes(true)) {
-    out.note(
-      `The file looks like an export of this shop: ${counted(ids.length)} with an id would be listed again. To change listings, use "cardstall listings reprice".`,
-    )
-  }
 }
 
 function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
@@ -363,6 +335,12 @@ function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
   out.note(
     `${counted(rows.length)}: ${valid.length} can be listed, ${failed.length} cannot${rest}.`,
   )
+  if (valid.length > 0) {
+    const { units, value } = totalsOf(valid.map(({ item }) => item))
+    out.note(
+      `${plural(valid.length, 'listing')}, ${plural(units, 'unit')}, total value EUR ${euros(value)}.`,
+    )
+  }
   showRows(out, rows, failed, 'of them; --failed FILE.csv collects all')
   showRows(
     out,

@@ -8,6 +8,7 @@ import {
   readNumberField,
   tooManyValuesError,
 } from '../../sdk/src/csv.ts'
+import { UNREAD } from '../../sdk/src/csv-preview.ts'
 import {
   createJournal,
   type Failure,
@@ -16,15 +17,7 @@ import {
   readJournal,
   sendBatches,
 } from './batches.ts'
-import {
-  checkFailedFile,
-  counted,
-  csvOf,
-  keepFailed,
-  reportFailed,
-  showRows,
-  UNREAD,
-} from './import.ts'
+import { checkFailedFile, counted, csvOf, keepFailed, reportFailed, showRows } from './import.ts'
 import { readInput } from './input.ts'
 import { plural } from './output.ts'
 import { agree } from './questions.ts'

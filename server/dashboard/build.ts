@@ -130,6 +130,7 @@ const SHARED = [
   '../server/enums.ts',
   '../server/http/public/scalar.ts',
   '../sdk/src/csv.ts',
+  '../sdk/src/csv-preview.ts',
 ]
 
 /** A hash of everything that the page is built from. Undefined without sources. */

@@ -16,7 +16,8 @@ import {
   repeatedReferences,
   withCard,
 } from '../../../sdk/src/csv.ts'
-import { randomName } from '../client.ts'
+import { ignoredColumns, ownExportWarning, totalsOf } from '../../../sdk/src/csv-preview.ts'
+import { get, randomName } from '../client.ts'
 import { saveFile } from '../save-file.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -189,6 +190,7 @@ function Preview({
   const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
   const answers = useRef<Answers>(new Map())
   const [rows, setRows] = useState<Row[]>()
+  const [exportWarning, setExportWarning] = useState<string>()
   const [done, setDone] = useState(0)
   const [error, setError] = useState<string>()
   const [isStarting, setIsStarting] = useState(false)
@@ -198,17 +200,22 @@ function Preview({
     setRows(undefined)
     setDone(0)
     setError(undefined)
-    checkAll(csv, mapping, choices, answers.current, abort.signal, setDone).then(
-      setRows,
-      (error) => {
-        if (!abort.signal.aborted) setError((error as Error).message)
-      },
-    )
+    const check = async () => {
+      const rows = await checkAll(csv, mapping, choices, answers.current, abort.signal, setDone)
+      const listable = rows.filter(isListable).map(({ position }) => csv.rows[position]!)
+      const warning = await ownExportWarning(csv, listable, hasListing)
+      abort.signal.throwIfAborted()
+      setExportWarning(warning)
+      setRows(rows)
+    }
+    check().catch((error) => {
+      if (!abort.signal.aborted) setError((error as Error).message)
+    })
     return () => abort.abort()
   }, [csv, mapping, choices])
 
-  const good = rows?.filter(({ reasons }) => reasons.length === 0) ?? []
-  const bad = rows?.filter(({ reasons }) => reasons.length > 0) ?? []
+  const good = rows?.filter(isListable) ?? []
+  const bad = rows?.filter((row) => !isListable(row)) ?? []
   const warned = good.filter(({ warnings }) => warnings.length > 0)
   /** The choices of the rows that have exactly one candidate of their own language. */
   const inOwnLanguage = bad.flatMap(({ item, candidates }): [string, string][] => {
@@ -216,6 +223,8 @@ function Preview({
     return own && others.length === 0 ? [[wantedBy(item), own.id]] : []
   })
   const choose = (chosen: [string, string][]) => setChoices(new Map([...choices, ...chosen]))
+  const totals = totalsOf(good.map(({ item }) => item))
+  const ignored = ignoredColumns(csv, mapping)
   const options = [
     { value: '', label: 'Not in the file' },
     ...csv.columns.map((column, i) => ({ value: String(i), label: column })),
@@ -253,7 +262,8 @@ function Preview({
             {leftOut > 0 &&
               ` ${plural(leftOut, 'row is', 'rows are')} left out, because the status is sold or hidden.`}
           </p>
-          {isExport(csv) && good.length > 0 && <ExportNotice />}
+          {ignored.length > 0 && <p>Ignored columns: {ignored.join(', ')}.</p>}
+          {exportWarning && <Notice tone="warn">{exportWarning}</Notice>}
           {inOwnLanguage.length > 0 && (
             <p>
               <Button onPress={unlessDoubleClick(() => choose(inOwnLanguage))}>
@@ -271,6 +281,11 @@ function Preview({
           {warned.length > 0 && <RowList label="Rows with warnings" rows={warned} />}
           {good.length > 0 && <RowList label="Rows that can be listed" rows={good} />}
         </Section>
+      )}
+      {good.length > 0 && (
+        <p>
+          {`${plural(good.length, 'listing')}, ${plural(totals.units, 'unit')}, total value ${formatMoney(totals.value)}.`}
+        </p>
       )}
       {!isPayoutVerified && (
         <FormErrors
@@ -306,18 +321,13 @@ function Preview({
   )
 }
 
-/** Whether a file comes from an export: its rows have listings, if it is of this shop and they were not deleted. */
-const isExport = ({ columns }: CsvFile): boolean =>
-  ['id', 'status'].every((name) => columns.some((column) => column.toLowerCase() === name))
+const isListable = ({ reasons }: Row) => reasons.length === 0
 
-/** Says that an exported file adds listings, where a seller may expect that it changes them. */
-const ExportNotice = () => (
-  <Notice tone="warn">
-    <strong>This file is an export.</strong> If it comes from this shop, the listings in it that
-    still exist are listed a second time, and their stock is on sale twice. To change them, use the
-    list on the page Listings, or <code>cardstall listings reprice</code>.
-  </Notice>
-)
+const hasListing = (id: number) =>
+  get(`listings/${id}`).then(
+    () => true,
+    () => false,
+  )
 
 /** The fields that tell a seller which card a row means: a choice applies to the rows that share them. */
 const wantedBy = ({ card, language_hint: hint, language }: Item) =>
@@ -381,7 +391,7 @@ async function checkAll(
   }
   // Without the positions of rows that are left out.
   const checked = all.flat()
-  const listable = checked.filter(({ reasons }) => reasons.length === 0)
+  const listable = checked.filter(isListable)
   for (const [position, message] of repeatedReferences(listable)) {
     all[position]!.reasons.push(message)
   }

@@ -106,19 +106,27 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     ])
   })
 
-  it('the preview of an import shows what each row lists, and counts the warnings among the rows that can be listed', async () => {
+  it('the preview of an import shows what each row lists, counts the warnings among the rows that can be listed and the value of these, and names the columns that it ignores', async () => {
     const { member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
-    const rows = ['sv3-125,NM,EN,"1,50",1', 'sv3-125,NM,EN,free,1']
-    await chooseFile(page, ['card,condition,language,price,quantity', ...rows].join('\n'))
+    const rows = [
+      'sv3-125,NM,EN,"1,50",1,Foil,"1,40",left,',
+      'sv3-125,NM,EN,1000,2,,,,',
+      'sv3-125,NM,EN,free,1,,,,',
+    ]
+    const header = 'card,condition,language,price,quantity,Finish type,price,,empty'
+    await chooseFile(page, [header, ...rows].join('\n'))
     const counts = page.getByRole('status').filter({ hasText: 'can be listed' })
     expect(await counts.textContent()).toBe(
-      '1 row can be listed, 1 of them has a warning, 1 row has mistakes.',
+      '2 rows can be listed, 1 of them has a warning, 1 row has mistakes.',
     )
     const details = page.getByText('NM · EN · standard · €1.50 · 1 unit')
     expect(await details.count()).toBe(2)
-    expect(await page.getByText('This file is an export.').count()).toBe(0)
+    await page.getByText('2 listings, 3 units, total value €2,001.50.').waitFor()
+    await page.getByText('Ignored columns: Finish type, price (column 7), Column 8.').waitFor()
+    expect(await page.getByText('an export of this shop').count()).toBe(0)
+    await expectAccessible(page)
   })
 
   it('the preview of an import shows a warning as such, also at a row with mistakes', async () => {
@@ -144,7 +152,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByText('No shipping option of this account is enabled').waitFor()
   })
 
-  it('an import leaves out the listings that were sold or hidden when they were exported, counts them, and warns that the others are listed a second time', async () => {
+  it('an import leaves out the listings that were sold or hidden when they were exported, counts them, and warns that the others are listed a second time, also without the column of the status', async () => {
     const { seller, member } = await newShop(app)
     const ids = await list(seller, cardItem(), cardItem(), cardItem())
     await seller.patch(`/v1/listings/${ids[1]}`, { payload: { status: 'hidden' } })
@@ -152,6 +160,10 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     const { text } = await member.get('/dashboard/api/listings/export')
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
+    await chooseFile(page, text.replace(/,(status|active|sold|hidden)(,\w+\r\n)/g, '$2'))
+    await page.getByText('2 rows can be listed').waitFor()
+    await page.getByText('2 rows with an id would be listed again').waitFor()
+    await page.getByRole('button', { name: 'Choose another file' }).click()
     const check = await holdRequests(page, '**/dashboard/api/listings/check')
     await chooseFile(page, text)
     await page.getByText('0 of 1', { exact: true }).waitFor()
@@ -159,7 +171,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page
       .getByText('1 row can be listed. 2 rows are left out, because the status is sold or hidden.')
       .waitFor()
-    await page.getByText('This file is an export.').waitFor()
+    await page.getByText('1 row with an id would be listed again').waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'List 1 row' }).click()
     await page.getByText('1 row listed.').waitFor()
