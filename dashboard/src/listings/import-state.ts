@@ -7,6 +7,8 @@ import { createStore } from '../ui/store.ts'
 export type ImportFile = {
   id: string
   name: string
+  /** Of the bytes of the file; absent in a file that an earlier version stored. */
+  fingerprint?: string
   /** When the member has begun it (Unix milliseconds); absent in a file that an earlier version stored. */
   begunAt?: number
   columns: string[]
@@ -20,6 +22,15 @@ export type ImportFile = {
 }
 
 export type Failure = { position: number; reason: string }
+
+/** The mark of a file whose import has ended: another import of it lists the same rows again. */
+export type Mark = {
+  fingerprint: string
+  /** When the service answered last (Unix milliseconds). */
+  at: number
+  /** Rows that were listed. */
+  created: number
+}
 
 export type Progress = {
   /** The next chunk to send. */

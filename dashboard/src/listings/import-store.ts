@@ -1,7 +1,8 @@
-import { databaseOf, type ImportFile, type Progress } from './import-state.ts'
+import { databaseOf, type ImportFile, type Mark, type Progress } from './import-state.ts'
 
 /**
- * The import under way, kept in the browser's database, so that a reload continues it. One per shop.
+ * The import under way, kept in the browser's database, so that a reload continues it. One per shop. The database also has
+ * the marks of the last files.
  */
 
 const STORE = 'import'
@@ -65,8 +66,8 @@ export const storeImport = (
   within(shop, 'readwrite', async (store) => {
     const stored = await storedIn(store)
     if (stored && !isComplete(stored)) return false
+    await empty(store)
     await Promise.all([
-      settled(store.clear()),
       settled(store.put(file, 'file')),
       settled(store.put(progress, progressOf(file.id))),
     ])
@@ -86,8 +87,32 @@ export const changeProgress = (
     return progress
   })
 
+const MAX_MARKS = 20
+
+/** The mark of a file that this browser has imported. */
+export const readMark = (shop: string, fingerprint: string) =>
+  within(shop, 'readonly', async (store) =>
+    (await marksIn(store)).find((mark) => mark.fingerprint === fingerprint),
+  )
+
+const marksIn = async (store: IDBObjectStore) =>
+  (await settled<Mark[] | undefined>(store.get('marks'))) ?? []
+
+/** Removes an import, and keeps the mark of its file if rows were listed. */
+async function empty(store: IDBObjectStore): Promise<void> {
+  const stored = await storedIn(store)
+  const marks = await marksIn(store)
+  const fingerprint = stored?.file.fingerprint
+  if (fingerprint !== undefined && stored!.progress.created > 0) {
+    const { activeAt: at, created } = stored!.progress
+    marks.unshift({ fingerprint, at, created })
+  }
+  await settled(store.clear())
+  await settled(store.put(marks.slice(0, MAX_MARKS), 'marks'))
+}
+
 export const forgetImport = (shop: string, id: string) =>
   within(shop, 'readwrite', async (store) => {
     const file = await settled<ImportFile | undefined>(store.get('file'))
-    if (file?.id === id) await settled(store.clear())
+    if (file?.id === id) await empty(store)
   })

@@ -34,14 +34,15 @@ import { Section } from '../ui/section.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar } from './bulk.tsx'
 import { begin, discard, resume, start, stop, unsentOf } from './import-run.ts'
-import type { Failure, ImportFile } from './import-state.ts'
+import type { Failure, ImportFile, Mark } from './import-state.ts'
 import { importKey, type Run, rowsLeft, useRun } from './import-state.ts'
+import { readMark } from './import-store.ts'
 
 /** Lists the rows of a CSV file: choose it, map its columns, look at the preview, and let it run. */
 export default function ImportListings() {
   const { data: me } = useMe()
   const run = useRun()
-  const [file, setFile] = useState<{ name: string; csv: CsvFile }>()
+  const [file, setFile] = useState<ChosenFile>()
   const shop = me && importKey(me.account)
   useEffect(() => {
     if (shop !== undefined) void resume(shop)
@@ -58,6 +59,8 @@ export default function ImportListings() {
         <div style={{ display: run ? 'none' : 'contents' }}>
           <Preview
             {...file}
+            shop={shop}
+            isHidden={run !== undefined}
             isPayoutVerified={me?.account.payout_verified ?? false}
             onBack={() => setFile(undefined)}
             onStart={async (items, refused) => {
@@ -65,6 +68,7 @@ export default function ImportListings() {
               const hasBegun = await begin(shop, {
                 id: randomName(),
                 name: file.name,
+                fingerprint: file.fingerprint,
                 begunAt: Date.now(),
                 columns,
                 rows,
@@ -77,17 +81,30 @@ export default function ImportListings() {
           />
         </div>
       )}
-      {!run && !file && <ChooseFile onFile={(name, csv) => setFile({ name, csv })} />}
+      {!run && !file && <ChooseFile onFile={setFile} />}
     </>
   )
 }
 
-function ChooseFile({ onFile }: { onFile: (name: string, csv: CsvFile) => void }) {
+type ChosenFile = { name: string; csv: CsvFile; fingerprint: string }
+
+/** Identifies the content of a file. It is no SHA-256, because browsers compute that only with HTTPS. */
+function fingerprintOf(bytes: Uint8Array): string {
+  let [a, b] = [1, 2]
+  for (const byte of bytes) {
+    a = Math.imul(a ^ byte, 0x01000193)
+    b = Math.imul(b ^ byte, 0x9e3779b1)
+  }
+  return `${bytes.length} ${a} ${b}`
+}
+
+function ChooseFile({ onFile }: { onFile: (file: ChosenFile) => void }) {
   const [error, setError] = useState<string>()
   const read = async (file: File | undefined) => {
     if (!file) return
     try {
-      onFile(file.name, readCsv(new Uint8Array(await file.arrayBuffer())))
+      const bytes = new Uint8Array(await file.arrayBuffer())
+      onFile({ name: file.name, csv: readCsv(bytes), fingerprint: fingerprintOf(bytes) })
     } catch (error) {
       setError(error instanceof CsvError ? error.message : 'The file could not be read.')
     }
@@ -173,12 +190,16 @@ const CHECKED_AT_ONCE = 500
 function Preview({
   name,
   csv,
+  fingerprint,
+  shop,
+  isHidden,
   isPayoutVerified,
   onBack,
   onStart,
-}: {
-  name: string
-  csv: CsvFile
+}: ChosenFile & {
+  shop: string
+  /** By an import of another tab, which can list the same file. */
+  isHidden: boolean
   isPayoutVerified: boolean
   onBack: () => void
   onStart: (items: { position: number; item: Item }[], refused: Failure[]) => Promise<void>
@@ -191,6 +212,7 @@ function Preview({
   const answers = useRef<Answers>(new Map())
   const [rows, setRows] = useState<Row[]>()
   const [exportWarning, setExportWarning] = useState<string>()
+  const [mark, setMark] = useState<Mark>()
   const [done, setDone] = useState(0)
   const [error, setError] = useState<string>()
   const [isStarting, setIsStarting] = useState(false)
@@ -213,6 +235,9 @@ function Preview({
     })
     return () => abort.abort()
   }, [csv, mapping, choices])
+  useEffect(() => {
+    if (!isHidden) void readMark(shop, fingerprint).then(setMark, () => {})
+  }, [shop, fingerprint, isHidden])
 
   const good = rows?.filter(isListable) ?? []
   const bad = rows?.filter((row) => !isListable(row)) ?? []
@@ -264,6 +289,14 @@ function Preview({
           </p>
           {ignored.length > 0 && <p>Ignored columns: {ignored.join(', ')}.</p>}
           {exportWarning && <Notice tone="warn">{exportWarning}</Notice>}
+          {mark && (
+            <Notice tone="warn">
+              <strong>This browser has imported this file already</strong>, on{' '}
+              {formatDateTime(new Date(mark.at).toISOString())}:{' '}
+              {plural(mark.created, 'row was', 'rows were')} listed. Importing it again lists them a
+              second time.
+            </Notice>
+          )}
           {inOwnLanguage.length > 0 && (
             <p>
               <Button onPress={unlessDoubleClick(() => choose(inOwnLanguage))}>

@@ -329,7 +329,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     },
   )
 
-  it('the rows that an import has not listed are offered as a file before they are discarded, with the reasons', async () => {
+  it('the rows that an import has not listed are offered as a file before they are discarded, with the reasons, and the preview of the same file says how many are listed', async () => {
     const { seller, member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member, expects: /ERR_FAILED/ })
     const button = (name: string) => page.getByRole('button', { name })
@@ -372,7 +372,13 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await downloadBy(page, button('Download the failed rows'))
     await button('Import another file').click()
-    await button('Choose a file').waitFor()
+    await chooseFile(page, text.replace(/^.*,Unknown: .*\r\n/gm, ''))
+    await page.getByText(/has imported this file already, .*: 50 rows were listed/).waitFor()
+    await expectAccessible(page)
+    await button('Choose another file').click()
+    await chooseFile(page, csvOf(1))
+    await button('List 1 row').waitFor()
+    expect(await page.getByText('has imported this file already').count()).toBe(0)
   })
 
   it('a tab that is about to begin an import shows that of another tab instead, and its own preview after it', async () => {
