@@ -15,7 +15,7 @@ export async function newShop(app: TestApp) {
 
 /** Makes the list out of date, and shows the window again. */
 export async function readAgain(page: Page): Promise<void> {
-  await page.clock.setFixedTime(Date.now() + 60_000)
+  await page.clock.setFixedTime((await page.evaluate<number>('Date.now()')) + 60_000)
   await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
 }
 

@@ -12,8 +12,10 @@ import type {
 } from '../../../server/http/dashboard/listings.ts'
 import type { Data, Paginated } from '../api.ts'
 import { ApiError, ConnectionError, get, isRefusal, patch, post, randomName } from '../client.ts'
+import { queryClient } from '../query-client.ts'
 
-export type Listing = ListingRecord
+/** `isKept`: the last read of the page no longer had it, but a value that was typed in its row is not saved. */
+export type Listing = ListingRecord & { isKept?: true }
 
 export const nameOf = ({ item, id }: Listing) => item?.name ?? `Listing ${id}`
 export type CatalogItem = CatalogItemRecord
@@ -37,13 +39,54 @@ export type Search = { q: string; status: string }
 /** Whether more listings may match a search by text than it finds: it finds the newest 10,000. */
 export const isCut = ({ q }: Search, total: number | undefined) => q !== '' && total === 10_000
 
-export const useListings = ({ q, status }: Search, page: string) =>
-  useQuery({
-    queryKey: ['listings', { q, status, page }],
-    queryFn: ({ signal }) =>
-      get<Paginated<Listing>>('listings', { query: { q, status, page }, signal }),
+export const LISTS = ['listings']
+
+/** A page of a search. Rows with a value that is not saved stay on it when they have left it. */
+export function useListings({ q, status }: Search, page: string) {
+  const queryKey = [...LISTS, { q, status, page }]
+  return useQuery({
+    queryKey,
+    queryFn: async ({ signal }) => {
+      const list = await get<Paginated<Listing>>('listings', {
+        query: { q, status, page },
+        signal,
+      })
+      const shown = queryClient.getQueryData<Paginated<Listing>>(queryKey)?.data ?? []
+      return { ...list, data: withDrafts(list.data, shown) }
+    },
     placeholderData: (before) => before,
   })
+}
+
+/** The listings of the fields in the table whose value was typed and is not saved yet. */
+const drafts = new Set<{ listing: number }>()
+
+const hasDraft = (id: number) => [...drafts].some(({ listing }) => listing === id)
+
+/** Each row with a draft that is gone follows the row that it has followed, so that no field moves and loses the focus. */
+function withDrafts(rows: Listing[], shown: Listing[]): Listing[] {
+  const all = [...rows]
+  let next = 0
+  for (const row of shown) {
+    const index = all.findIndex(({ id }) => id === row.id)
+    if (index >= 0) next = index + 1
+    else if (hasDraft(row.id)) all.splice(next++, 0, { ...row, isKept: true })
+  }
+  return all
+}
+
+/** Keeps the row of a listing in the table while a value in it is not saved. Returns a function that ends it. */
+export function keepRow(listing: number): () => void {
+  const draft = { listing }
+  drafts.add(draft)
+  return () => {
+    drafts.delete(draft)
+    const isShown = ({ id, isKept }: Listing) => !isKept || hasDraft(id)
+    queryClient.setQueriesData<Paginated<Listing>>({ queryKey: LISTS }, (list) =>
+      list?.data.every(isShown) ? undefined : list && { ...list, data: list.data.filter(isShown) },
+    )
+  }
+}
 
 /**
  * The number of listings that a search finds now, the id of the newest (0 if it finds none), and the version of the catalog

@@ -3,7 +3,8 @@ import { ApiError } from '../client.ts'
 import { classes } from '../ui/classes.ts'
 import { isDialogOpen } from '../ui/dialog-open.ts'
 import { notify } from '../ui/toast.tsx'
-import { type Begun, newAttempts, UnknownOutcomeError } from './api.ts'
+import { useIsShown } from '../ui/use-is-shown.ts'
+import { type Begun, keepRow, newAttempts, UnknownOutcomeError } from './api.ts'
 
 type State = {
   message?: string
@@ -18,13 +19,7 @@ type State = {
  */
 function useSave(label: string) {
   const [state, setState] = useState<State>({ isSaving: false, hasFailed: false })
-  const isShown = useRef(true)
-  useEffect(() => {
-    isShown.current = true
-    return () => {
-      isShown.current = false
-    }
-  }, [])
+  const isShown = useIsShown()
   const run = async (save: () => Promise<unknown>): Promise<boolean> => {
     setState(({ hasFailed }) => ({ isSaving: true, hasFailed }))
     try {
@@ -45,11 +40,14 @@ function useSave(label: string) {
 /** A value in a table that is changed in place: Enter or leaving the field saves, Escape restores. */
 export function InlineInput({
   label,
+  listing,
   value,
   inputMode,
   onSave,
 }: {
   label: string
+  /** Its row stays in the table until the value is saved or restored. */
+  listing: number
   value: string
   inputMode: 'decimal' | 'numeric'
   /** After an UnknownOutcomeError the field shows the current value again. */
@@ -66,6 +64,8 @@ export function InlineInput({
   const { isSaving, hasFailed, message, run, forget } = useSave(label)
   // A save that has begun goes on after the page was left, so the text that it sends is not unsaved.
   const isSent = isSaving && !hasFailed && draft === sent
+  const isTyped = draft !== undefined
+  useEffect(() => (isTyped ? keepRow(listing) : undefined), [isTyped, listing])
   const isUnsaved = draft !== undefined && draft.trim() !== value && !isSent
   const begin = (shown: string) => {
     begun.current = { shown, ...newAttempts() }

@@ -14,7 +14,15 @@ import { readCount, readNumber } from '../ui/numbers.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Empty } from '../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, LoadedPage, Table, useSelection } from '../ui/table.tsx'
-import { type Begun, changeListing, isCut, type Listing, nameOf, useListings } from './api.ts'
+import {
+  type Begun,
+  changeListing,
+  isCut,
+  LISTS,
+  type Listing,
+  nameOf,
+  useListings,
+} from './api.ts'
 import { BulkBar } from './bulk.tsx'
 import { EditListing } from './edit.tsx'
 import { InlineInput, InlineStatus } from './inline.tsx'
@@ -26,8 +34,6 @@ const STATUSES = [
   { value: 'sold', label: 'Sold out' },
   { value: 'hidden', label: 'Hidden' },
 ]
-
-const LISTS = ['listings']
 
 /** The seller's listings: find them, change them in place, and change many at once. */
 export function ListingsList() {
@@ -91,6 +97,7 @@ export function ListingsList() {
               {[listing.item?.details, ...traitsOf(listing)].filter(Boolean).join(' · ')}
             </span>
             {listing.reference !== null && <span className="code">{listing.reference}</span>}
+            {listing.isKept && <Badge tone="warn">No longer on this page</Badge>}
             {listing.item_hidden && <Badge tone="warn">Hidden by the marketplace</Badge>}
             {listing.photos_failed > 0 && (
               <Badge tone="warn">{plural(listing.photos_failed, 'photo')} failed</Badge>
@@ -106,6 +113,7 @@ export function ListingsList() {
       cell: (listing) => (
         <InlineInput
           label={`Price of ${rowName(listing)}`}
+          listing={listing.id}
           value={listing.price.toFixed(2)}
           inputMode="decimal"
           onSave={async (text) => save(listing.id, { price: readNumber('price', text) })}
@@ -119,6 +127,7 @@ export function ListingsList() {
       cell: (listing) => (
         <InlineInput
           label={`Stock of ${rowName(listing)}`}
+          listing={listing.id}
           value={String(listing.quantity)}
           inputMode="numeric"
           onSave={async (text, begun) =>

@@ -43,11 +43,13 @@ export function askBeforeLeaving(): void {
 }
 
 function isRefused(url: string | URL, isBack: boolean): boolean {
-  const isOtherPage = formAt(new URL(url, location.href)) !== formAt(new URL(location.href))
-  // A dialog covers the links of the page, so the address changes because the dialog is closed.
-  const lost = unsavedInput().find(
-    (form) => isBack || (isOtherPage && !form.closest('[role="dialog"]')),
-  )
+  const isGone = (input: Element) => {
+    // A dialog covers the links of the page, so the address changes because the dialog is closed.
+    if (input.closest('[role="dialog"]')) return false
+    const partOf = input.closest('table') ? rowsAt : formAt
+    return partOf(new URL(url, location.href)) !== partOf(new URL(location.href))
+  }
+  const lost = unsavedInput().find((input) => isBack || isGone(input))
   if (!lost) return false
   const loss = lost.getAttribute('data-loss') ?? 'What you have typed is not saved.'
   return !window.confirm(`Leave this page? ${loss}`)
@@ -58,6 +60,12 @@ function isRefused(url: string | URL, isBack: boolean): boolean {
  * list.
  */
 const formAt = ({ pathname, searchParams }: URL) => `${pathname} ${searchParams.get('item')}`
+
+/** The part of an address that the rows of a list depend on: all but the listing whose dialog is open. */
+function rowsAt({ pathname, searchParams }: URL): string {
+  searchParams.delete('listing')
+  return `${pathname} ${searchParams}`
+}
 
 function askOnNavigate() {
   window.navigation.addEventListener('navigate', (event) => {

@@ -53,8 +53,10 @@ export function useFilters<T extends Record<string, string>>(defaults: T) {
     ([name, value]) => !POSITIONS.includes(name) && filters[name] !== value,
   )
   const clearFilters = () => {
-    clearing.dispatchEvent(new Event('clear'))
+    const before = location.href
     setFilters(Object.fromEntries(Object.keys(defaults).map((name) => [name, ''])) as T)
+    // The person may have refused to lose input.
+    if (location.href !== before) clearing.dispatchEvent(new Event('clear'))
   }
   return { filters, setFilters, propsOf, isFiltered, clearFilters }
 }
@@ -142,7 +144,12 @@ export function SearchFilter({
           const typed = isNumber ? target.value.replace(/\D/g, '') : target.value
           setText(typed)
           clearTimeout(timer.current)
-          timer.current = window.setTimeout(onChange, TYPING_MS, typed, { replace: true })
+          timer.current = window.setTimeout(() => {
+            const before = location.href
+            onChange(typed, { replace: true })
+            // The person has refused to lose input.
+            if (location.href === before) setText(value)
+          }, TYPING_MS)
         }}
       />
     </label>

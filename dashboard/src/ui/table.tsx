@@ -135,7 +135,7 @@ const useAddressOfPage = () => {
 
 /**
  * The page of a list in each of its states, with the links to the other pages. A page after the last one, such as the
- * last one after the deletion of its rows, leads to the last one.
+ * last one after the deletion of its rows, leads to the last one, unless rows are kept on it.
  */
 export function LoadedPage<List extends Paginated<unknown>>({
   query,
@@ -152,7 +152,7 @@ export function LoadedPage<List extends Paginated<unknown>>({
     <Loaded query={query}>
       {(list) => {
         const { current_page: page, last_page: last } = list.meta
-        if (page <= last) {
+        if (page <= last || list.data.length > 0) {
           return (
             <>
               {children(list)}

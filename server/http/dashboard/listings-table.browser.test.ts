@@ -212,6 +212,58 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
     expect((await seller.get('/v1/listings')).body.data[0].quantity).toBe(75)
   })
 
+  it('a row with a value that is not saved stays when it leaves the page of the list, until the value is saved or dropped', async () => {
+    const { seller, member } = await newShop(app)
+    const ids = await list(seller, ...items(30))
+    const page = await app.open('/dashboard/listings', {
+      member,
+      expects: /ERR_INTERNET_DISCONNECTED/,
+    })
+    const ofLast = (control: string) =>
+      page.getByRole('textbox', { name: new RegExp(`^${control} of .* listing ${ids[0]}$`) })
+    const price = ofLast('Price')
+    const enter = async (text: string) => {
+      await price.fill(text)
+      await price.press('Enter')
+    }
+    const isKept = async (text: string, message: string) => {
+      await page.getByRole('row').filter({ hasText: message }).getByText('No longer').waitFor()
+      expect(await price.inputValue()).toBe(text)
+    }
+    await enter('1,234')
+    await list(seller, cardItem())
+    await readAgain(page)
+    await page.getByText('1–30 of 31 listings').waitFor()
+    await isKept('1,234', '“1,234” can mean two numbers.')
+    await expectAccessible(page)
+
+    await page.context().setOffline(true)
+    await enter('88.88')
+    await page.getByText('The connection to the service was lost.').waitFor()
+    await list(seller, cardItem())
+    await page.context().setOffline(false)
+    await page.getByText('1–30 of 32 listings').waitFor()
+    await isKept('88.88', 'The connection to the service was lost.')
+    const question = page.waitForEvent('dialog')
+    await Promise.all([
+      question.then((dialog) => dialog.dismiss()),
+      page.getByRole('link', { name: 'Next' }).click(),
+    ])
+    expect(new URL(page.url()).search).toBe('')
+    await price.press('Enter')
+    await price.waitFor({ state: 'detached' })
+    expect((await member.get(`/dashboard/api/listings/${ids[0]}`)).body.data.price).toBe(88.88)
+
+    await page.goto(`${app.address}/dashboard/listings?page=2`)
+    await enter('1,234')
+    for (const id of ids.slice(0, 2)) await seller.delete(`/v1/listings/${id}`)
+    await readAgain(page)
+    await page.getByText('30 listings', { exact: true }).waitFor()
+    await isKept('1,234', '“1,234” can mean two numbers.')
+    await price.press('Escape')
+    await page.getByText('1–30 of 30 listings').waitFor()
+  })
+
   it.each(['a read of the list', 'a search', 'the save of a price'])(
     'a stock that is saved while %s is under way stays in its field when that older response arrives',
     async (older) => {
@@ -520,13 +572,25 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
       await price.fill('0')
       await price.press('Enter')
       await page.getByText('The price field must be at least 0.01.').waitFor()
-      await page.getByRole('link', { name: 'Orders' }).click()
-      await expect.poll(() => questions.length).toBe(3)
-      expect(await price.inputValue()).toBe('0')
+      const search = page.getByRole('searchbox')
+      const status = page.getByRole('combobox', { name: 'Status', exact: true })
+      const ways = [
+        () => page.getByRole('link', { name: 'Orders' }).click(),
+        () => status.selectOption('Hidden'),
+        () => search.fill('pikachu'),
+      ]
+      for (const [i, leave] of ways.entries()) {
+        await leave()
+        await expect.poll(() => questions.length).toBe(3 + i)
+        expect(await price.inputValue()).toBe('0')
+      }
+      // The controls show what the list shows.
+      expect(await status.inputValue()).toBe('')
+      await expect.poll(() => search.inputValue()).toBe('')
       await price.press('Escape')
       await page.getByRole('link', { name: 'Orders' }).click()
       await page.getByRole('heading', { level: 1, name: 'Orders' }).waitFor()
-      expect(questions).toHaveLength(3)
+      expect(questions).toHaveLength(2 + ways.length)
     },
   )
 
