@@ -1,8 +1,9 @@
-import { Badge } from '../ui/badge.tsx'
+import { Badge, type Tone } from '../ui/badge.tsx'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { plural } from '../ui/format.ts'
 import { List } from '../ui/list.tsx'
+import { notify } from '../ui/toast.tsx'
 import { type LabelResult, labelsUrl } from './api.ts'
 import { LABELS } from './words.ts'
 
@@ -14,21 +15,16 @@ export function LabelResults({
   results: LabelResult[]
   onClose: () => void
 }) {
-  const ready = results
-    // The label of a cancelled order is ready as well, with a message not to use it.
-    .filter(({ label }) => label?.status === 'ready' && label.message === null)
-    .map(({ order }) => order)
+  const ready = results.filter(isReady).map(({ order }) => order)
   return (
     <Dialog title="Labels" onClose={onClose}>
-      <p role="status">{plural(ready.length, 'label is', 'labels are')} ready.</p>
+      <p role="status">{readySentence(ready.length)}</p>
       <List className="outcomes">
         {results.map(({ order, label, error }) => (
           <li key={order}>
             <strong>Order {order}</strong>
             <Outcome status={label?.status} />
-            {(error?.message ?? label?.message) && (
-              <p className="help">{error?.message ?? label?.message}</p>
-            )}
+            {messageOf({ label, error }) && <p className="help">{messageOf({ label, error })}</p>}
           </li>
         ))}
       </List>
@@ -44,8 +40,36 @@ export function LabelResults({
   )
 }
 
-function Outcome({ status }: { status: NonNullable<LabelResult['label']>['status'] | undefined }) {
-  if (status === undefined) return <Badge tone="bad">No label</Badge>
-  if (status === 'self_ship') return <Badge>You ship it</Badge>
-  return <Badge tone={LABELS[status].tone}>{LABELS[status].label}</Badge>
+/** Says the outcomes on another page, if the list of orders was left before the service has answered. */
+export function notifyLabels(results: LabelResult[]): void {
+  const others = Map.groupBy(
+    results.filter((result) => !isReady(result)),
+    (result) => messageOf(result) ?? wordOf(result.label?.status).label,
+  )
+  const sentences = [...others].map(
+    ([message, alike]) =>
+      `${alike.length === 1 ? 'Order' : 'Orders'} ${alike.map(({ order }) => order).join(', ')}: ${message}`,
+  )
+  const text = [readySentence(results.filter(isReady).length), ...sentences].join(' ')
+  notify(text, { isFailure: others.size > 0 })
+}
+
+/** The label of a cancelled order is ready as well, with a message not to use it. */
+const isReady = ({ label }: LabelResult) => label?.status === 'ready' && label.message === null
+
+const readySentence = (count: number) => `${plural(count, 'label is', 'labels are')} ready.`
+
+const messageOf = ({ label, error }: Pick<LabelResult, 'label' | 'error'>) =>
+  error?.message ?? label?.message
+
+type Status = NonNullable<LabelResult['label']>['status'] | undefined
+
+const wordOf = (status: Status): { label: string; tone?: Tone } => {
+  if (status === undefined) return { label: 'No label', tone: 'bad' }
+  return status === 'self_ship' ? { label: 'You ship it' } : LABELS[status]
+}
+
+function Outcome({ status }: { status: Status }) {
+  const { label, tone } = wordOf(status)
+  return <Badge tone={tone}>{label}</Badge>
 }

@@ -11,10 +11,11 @@ import { plural } from '../ui/format.ts'
 import { Empty, HiddenStatus, Loaded } from '../ui/states.tsx'
 import { type Column, Table, useSelection } from '../ui/table.tsx'
 import { useAction } from '../ui/use-action.ts'
+import { useIsShown } from '../ui/use-is-shown.ts'
 import { DateTime, Money } from '../ui/values.tsx'
 import { buyLabels, type LabelResult, listSlices, type SliceLine, type SliceList } from './api.ts'
 import { ItemPicture } from './item-picture.tsx'
-import { LabelResults } from './label-results.tsx'
+import { LabelResults, notifyLabels } from './label-results.tsx'
 import { PrintMenu } from './print-menu.tsx'
 import { buyerName, LABELS, STATUSES } from './words.ts'
 
@@ -136,9 +137,12 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
   const selection = useSelection(ids)
   const [results, setResults] = useState<LabelResult[]>()
   const orders = ids.filter((id) => selection.keys.has(id))
+  const isShown = useIsShown()
   const buy = useAction(async () => {
     try {
-      setResults(await buyLabels(orders))
+      const results = await buyLabels(orders)
+      if (isShown.current) setResults(results)
+      else notifyLabels(results)
     } finally {
       void readAgain(['orders'])
     }

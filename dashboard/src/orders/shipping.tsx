@@ -7,6 +7,7 @@ import { plural } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
 import { Section } from '../ui/section.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
+import { useIsShown } from '../ui/use-is-shown.ts'
 import { buyLabel, isConflict, type OrderRow, type OwnSlice, ship } from './api.ts'
 
 type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => void }
@@ -67,17 +68,24 @@ function reasonForNoLabel(slice: OwnSlice): string | undefined {
 /** The four outcomes of a purchase: ready, processing, action required, and a failure. */
 function LabelPart({ slice, order, onChange }: Props) {
   const { label, actions } = slice
+  const isShown = useIsShown()
+  // Another page shows neither the order nor its error.
+  const say = (text: string, options?: { isFailure: boolean }) =>
+    notify(isShown.current ? text : `Label of order ${order}: ${text}`, options)
   const purchase = useMutation({
     mutationFn: async () => ({ isNew: label === null, outcome: await buyLabel(order) }),
     onSuccess: ({ isNew, outcome }) => {
       onChange(outcome.order)
-      notify(
+      say(
         outcome.status === 'ready'
           ? 'The label is ready.'
           : isNew
             ? 'The label was bought, without a PDF.'
             : 'The label is not ready.',
       )
+    },
+    onError: ({ message }) => {
+      if (!isShown.current) say(message, { isFailure: true })
     },
   })
   const button = (text: string, look: 'primary' | 'secondary' = 'secondary') =>

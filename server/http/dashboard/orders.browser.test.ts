@@ -7,9 +7,11 @@ import {
   chromiumPath,
   expectAccessible,
   holdRequests,
+  holdResponse,
   loseResponse,
   startBrowserApp,
   timeOutResponse,
+  visit,
 } from '../../test/browser.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
@@ -370,6 +372,36 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText(text).first().waitFor()
     await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } })
     await expectAccessible(page)
+  })
+
+  it('the outcome of labels whose page was left meanwhile is shown on the next one', async () => {
+    const { member, orders } = await shopWith(LABEL, 'Ash Ketchum', 'Gary Oak')
+    const page = await app.open('/dashboard/orders', {
+      member,
+      expects: /status of 502|NAME_NOT_RESOLVED/,
+    })
+    await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'error' } })
+    const leaveWhile = async (button: string, path: string) => {
+      const response = await holdResponse(page, path)
+      await page.getByRole('button', { name: button }).click()
+      await response.ready
+      await page.getByRole('link', { name: 'Payouts' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Payouts' }).waitFor()
+      response.release()
+    }
+    await page.locator('thead label').click()
+    await leaveWhile('Get labels', '**/orders/labels')
+    const message = 'The carrier could not provide the label'
+    const [first, second] = orders.toReversed()
+    await page.getByText(`0 labels are ready. Orders ${first}, ${second}: ${message}`).waitFor()
+
+    await visit(page, `/dashboard/orders/${first}`)
+    await leaveWhile('Buy label', `**/orders/${first}/label`)
+    await page.getByText(`Label of order ${first}: ${message}`).waitFor()
+    await app.operator.put('/operator/v1/sandbox/carrier', { payload: { label: 'ready' } })
+    await visit(page, `/dashboard/orders/${first}`)
+    await leaveWhile('Buy label', `**/orders/${first}/label`)
+    await page.getByText(`Label of order ${first}: The label is ready.`).waitFor()
   })
 
   it('another check of a label announces no purchase, and a label that was deleted is not said to be withheld', async () => {
