@@ -8,6 +8,7 @@ import { List } from '../ui/list.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
+import { Unsent } from '../ui/unsent.tsx'
 import { DateTime, Money } from '../ui/values.tsx'
 import { answerDispute, type Dispute, disputesOf, type OrderRow } from './api.ts'
 import { DISPUTES, PROBLEMS } from './words.ts'
@@ -96,21 +97,32 @@ export const outcomeOf = ({ resolution, refund, resolved_at: at }: Dispute, row?
     : 'The marketplace decided in your favour.'
 }
 
-/** The form for the answer to an open dispute. If another member has answered meanwhile, a typed text stays. */
+/** The form for the answer to an open dispute. If another member has answered meanwhile, a typed text can be copied. */
 function AnswerForm({ dispute }: { dispute: Dispute }) {
   const [message, setMessage] = useState('')
-  if (dispute.state !== 'open' && message === '') return null
+  const [links, setLinks] = useState('')
+  const forget = () => {
+    setMessage('')
+    setLinks('')
+  }
+  if (dispute.state !== 'open') {
+    const text = [message, links].filter(Boolean).join('\n')
+    return text === '' || message.trim() === dispute.answer?.message ? null : (
+      <Unsent text={text} onDrop={forget}>
+        This dispute can no longer be answered. Your text was not sent:
+      </Unsent>
+    )
+  }
   return (
     <Form
       label="Answer the dispute"
       submit="Send the answer"
-      onSubmit={async (data) => {
-        const links = String(data.get('photo_urls')).split(/\s+/).filter(Boolean)
-        const answer = { dispute_id: dispute.id, message, photo_urls: links }
-        await answerDispute(dispute.order_id, answer)
+      onSubmit={async () => {
+        const photo_urls = links.split(/\s+/).filter(Boolean)
+        await answerDispute(dispute.order_id, { dispute_id: dispute.id, message, photo_urls })
         notify('Your answer was sent.')
         await readAgain(['orders'])
-        setMessage('')
+        forget()
         await readAgain(['overview'])
       }}
     >
@@ -125,6 +137,8 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
         name="photo_urls"
         label="Links to photos"
         rows={2}
+        value={links}
+        onChange={setLinks}
         help="Up to 10 links, one on each line. They must be public."
       />
     </Form>

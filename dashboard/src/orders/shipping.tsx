@@ -1,4 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
@@ -7,6 +8,7 @@ import { plural } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
 import { Section } from '../ui/section.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
+import { Unsent } from '../ui/unsent.tsx'
 import { useIsShown } from '../ui/use-is-shown.ts'
 import { buyLabel, isConflict, type OrderRow, type OwnSlice, ship } from './api.ts'
 
@@ -15,11 +17,19 @@ type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => vo
 /** The label and the shipment of a slice. */
 export function Shipping({ slice, order, onChange }: Props) {
   const { shipping, actions, orders } = slice
+  const [code, setCode] = useState('')
+  const isUnsent = !actions.ship && !['', shipping.tracking_code].includes(code.trim())
+  const unsent = isUnsent && (
+    <Unsent text={code} onDrop={() => setCode('')}>
+      This order can no longer be marked as shipped. Your tracking code was not saved:
+    </Unsent>
+  )
   if (orders.every(({ status }) => status === 'cancelled')) {
     return (
       <Section title="Shipping" help={shipping.method ?? undefined}>
         <p>This order was cancelled: there is nothing to ship.</p>
         {slice.label && <p>A label was bought before. Please don’t use it.</p>}
+        {unsent}
       </Section>
     )
   }
@@ -37,7 +47,10 @@ export function Shipping({ slice, order, onChange }: Props) {
           {shipping.tracking_status && ` (${shipping.tracking_status})`}
         </p>
       )}
-      {actions.ship && <ShipForm slice={slice} order={order} onChange={onChange} />}
+      {actions.ship && (
+        <ShipForm slice={slice} order={order} onChange={onChange} code={code} setCode={setCode} />
+      )}
+      {unsent}
       {actions.needs_payout_setup && (
         <Notice tone="warn">
           <p>
@@ -155,7 +168,13 @@ function confirmShipped({ orders }: OwnSlice, after: OwnSlice): void {
   }
 }
 
-function ShipForm({ slice, order, onChange }: Props) {
+function ShipForm({
+  slice,
+  order,
+  onChange,
+  code,
+  setCode,
+}: Props & { code: string; setCode: (code: string) => void }) {
   const { needs_tracking_code: needsCode } = slice.actions.ship!
   const isWaitingForLabel = slice.shipping.paid_to === 'platform' && slice.label === null
   return (
@@ -163,10 +182,10 @@ function ShipForm({ slice, order, onChange }: Props) {
       label="Ship"
       submit="Mark as shipped"
       look={isWaitingForLabel ? 'secondary' : 'primary'}
-      onSubmit={async (data) => {
-        const code = needsCode ? String(data.get('tracking_code') ?? '') : null
+      onSubmit={async () => {
         try {
-          const after = await ship(order, code)
+          const after = await ship(order, needsCode ? code : null)
+          setCode('')
           onChange(after)
           confirmShipped(slice, after)
         } catch (error) {
@@ -180,6 +199,8 @@ function ShipForm({ slice, order, onChange }: Props) {
         <TextField
           name="tracking_code"
           label="Tracking code"
+          value={code}
+          onChange={setCode}
           help="Of the parcel that you hand in. The buyer gets it by e-mail."
           maxLength={100}
           isMonospaced

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type Dispatch, type SetStateAction, useState } from 'react'
 import { Link } from 'wouter'
 import { isConflict } from '../orders/api.ts'
 import { Button } from '../ui/button.tsx'
@@ -8,6 +8,7 @@ import { Form } from '../ui/form.tsx'
 import { formatNumber } from '../ui/format.ts'
 import { Section } from '../ui/section.tsx'
 import { notify } from '../ui/toast.tsx'
+import { Unsent } from '../ui/unsent.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { listReviews, type Reply, type Review, reply } from './api.ts'
 
@@ -17,17 +18,26 @@ export function ReviewPart({ order }: { order: number }) {
     queryKey: ['reviews', order],
     queryFn: () => listReviews({ order: String(order) }),
   })
+  const [draft, setDraft] = useState<Reply>()
   const review = reviews.data?.data[0]
-  if (!review) return null
+  const isTyped = draft !== undefined && draft.text !== (draft.former ?? '')
+  if (!review && !isTyped) return null
   return (
     <Section title="Review">
-      <ReviewText review={review} />
-      {review.can_reply ? (
-        <ReplyForm review={review} />
+      {review && <ReviewText review={review} />}
+      {review?.can_reply ? (
+        <ReplyForm review={review} draft={draft} setDraft={setDraft} />
       ) : (
-        !review.reply && (
-          <p className="help">You can no longer reply, because the buyer’s data was erased.</p>
-        )
+        <>
+          {review && !review.reply && (
+            <p className="help">You can no longer reply, because the buyer’s data was erased.</p>
+          )}
+          {isTyped && (
+            <Unsent text={draft.text} onDrop={() => setDraft(undefined)}>
+              {!review && 'This review was removed. '}Your reply was not sent:
+            </Unsent>
+          )}
+        </>
       )}
     </Section>
   )
@@ -71,8 +81,15 @@ export const summaryOf = (rating: number | null, count: number) =>
   `${rating === null ? '' : `${formatNumber(rating)} of 5 stars, `}${formatNumber(count)} in all`
 
 /** The form for the first reply, and for one that replaces it. A typed text stays if another member has replied meanwhile. */
-function ReplyForm({ review }: { review: Review }) {
-  const [draft, setDraft] = useState<Reply>()
+function ReplyForm({
+  review,
+  draft,
+  setDraft,
+}: {
+  review: Review
+  draft: Reply | undefined
+  setDraft: Dispatch<SetStateAction<Reply | undefined>>
+}) {
   const current = review.reply?.text ?? null
   if (!draft && current !== null) {
     return (

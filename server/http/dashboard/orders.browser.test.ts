@@ -91,7 +91,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('row', { name: /Misty/ }).getByText('Shipped').waitFor()
   })
 
-  it('an order that was changed elsewhere is shown as it is now, after its shipping or cancellation was refused, and a shipment names the items that were cancelled', async () => {
+  it('an order that was changed elsewhere is shown as it is now, after its shipping or cancellation was refused, with the typed tracking code, and a shipment names the items that were cancelled', async () => {
     const { shop, orders, member } = await shopWith(PARCEL, 'Misty', 'Brock', 'Ash')
     const [one, two, three] = orders as [number, number, number]
     const page = await app.open(`/dashboard/orders/${one}`, { member, expects: /status of 409/ })
@@ -102,6 +102,11 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('This order has nothing left to ship.').waitFor()
     await page.getByText('OTHER').waitFor()
     expect(await send.count()).toBe(0)
+    const unsent = page.getByRole('alert').filter({ hasText: 'Your tracking code was not saved' })
+    await unsent.getByText('CODE', { exact: true }).waitFor()
+    await expectAccessible(page)
+    await unsent.getByRole('button', { name: 'Discard' }).click()
+    await unsent.waitFor({ state: 'detached' })
 
     await page.goto(`${app.address}/dashboard/orders/${three}`)
     await page.getByLabel('Tracking code').fill('CODE')
@@ -112,6 +117,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await status
       .getByText(`Order ${three} (Charizard ex) was cancelled meanwhile: don’t send it.`)
       .waitFor()
+    expect(await unsent.count()).toBe(0)
 
     await page.goto(`${app.address}/dashboard/orders/${two}`)
     const cancels = page.getByRole('button', { name: /^Cancel order/ })
@@ -605,9 +611,13 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await ship(shop, order, { tracking_code: 'CODE' })
     await act(app, order, 'receive')
     const { body } = await act(app, order, 'review', { stars: 4 })
-    const page = await app.open(`/dashboard/orders/${order}`, { member, expects: /status of 409/ })
+    const page = await app.open(`/dashboard/orders/${order}`, {
+      member,
+      expects: /status of 40[49]/,
+    })
     return {
       page,
+      order,
       typed: page.getByLabel('Your reply'),
       send: page.getByRole('button', { name: 'Reply', exact: true }),
       replyElsewhere: (text: string) =>
@@ -615,8 +625,8 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     }
   }
 
-  it('a reply to a review keeps its text if another member has replied meanwhile, and replaces that reply once it was shown', async () => {
-    const { page, typed, send, replyElsewhere } = await openReviewed()
+  it('a reply to a review keeps its text if another member has replied meanwhile, replaces that reply once it was shown, and can be copied if the review was removed', async () => {
+    const { page, order, typed, send, replyElsewhere } = await openReviewed()
     const text = 'Enjoy the card, Misty!'
     const other = 'Thanks from all of us'
     await typed.fill(text)
@@ -629,6 +639,17 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await typed.waitFor({ state: 'detached' })
     await page.getByText(text).waitFor()
     expect(await page.getByText(other).count()).toBe(0)
+
+    await page.getByRole('button', { name: 'Change the reply' }).click()
+    await typed.fill('Come again!')
+    const payload = { reason: 'Spam' }
+    await app.operator.delete(`/operator/v1/orders/${order}/review`, { payload })
+    await send.click()
+    const unsent = page.getByRole('alert').filter({ hasText: 'This review was removed.' })
+    await unsent.getByText('Come again!').waitFor()
+    await expectAccessible(page)
+    await unsent.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('region', { name: 'Review' }).waitFor({ state: 'detached' })
   })
 
   it('a reply to a review keeps what is typed while it is saved', async () => {
@@ -648,7 +669,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText(longer).waitFor()
   })
 
-  it('an answer to a dispute that another member has answered meanwhile keeps its text, and says why it was refused', async () => {
+  it('an answer to a dispute that another member has answered meanwhile can be copied, and says why it was refused', async () => {
     const { member, shop, orders } = await shopWith(PARCEL, 'Misty')
     const [order] = orders as [number]
     await ship(shop, order, { tracking_code: 'CODE' })
@@ -661,9 +682,11 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByRole('button', { name: 'Send the answer' }).click()
     await page.getByText(other.message).waitFor()
     await page.getByText('The dispute has already been answered.').waitFor()
-    expect(await answer.inputValue()).toBe('It was fine when I sent it.')
-    await answer.fill('')
-    await answer.waitFor({ state: 'detached' })
+    expect(await answer.count()).toBe(0)
+    const unsent = page.getByRole('alert').filter({ hasText: 'Your text was not sent' })
+    await unsent.getByText('It was fine when I sent it.').waitFor()
+    await unsent.getByRole('button', { name: 'Discard' }).click()
+    await unsent.waitFor({ state: 'detached' })
   })
 
   it('the page of an order tells a dispute that ended with a partial refund for the buyer from one that cancelled the item', async () => {
