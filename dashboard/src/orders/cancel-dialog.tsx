@@ -1,11 +1,12 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import type { CancelReason } from '../../../server/enums.ts'
+import { isRefusal } from '../client.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, RadioGroup } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { formatMoney, plural } from '../ui/format.ts'
 import { notify } from '../ui/toast.tsx'
-import { cancel, type OrderRow, type OwnSlice } from './api.ts'
+import { cancel, getSlice, isConflict, type OrderRow, type OwnSlice } from './api.ts'
 import { REASONS } from './words.ts'
 
 /** Cancels one row, with the reason that the buyer reads. */
@@ -21,6 +22,7 @@ export function CancelDialog({
   onClose: () => void
 }) {
   const [reason, setReason] = useState<CancelReason>('out_of_stock')
+  const maybeCancelled = useRef(false)
   const [restock, setRestock] = useState<boolean>()
   const { refunded_amount: refunded } = row.financial
   // With its last row, a slice refunds its shipping.
@@ -44,7 +46,20 @@ export function CancelDialog({
         look="danger"
         cancel="Keep it"
         onSubmit={async () => {
-          onChange(await cancel(row.id, { reason, restock: isRestocked }))
+          const after = await cancel(row.id, { reason, restock: isRestocked }).catch(
+            async (error) => {
+              if (!isRefusal(error)) maybeCancelled.current = true
+              // The attempt without a response has cancelled it.
+              else if (isConflict(error) && maybeCancelled.current) {
+                const now = await getSlice(row.id)
+                if (now.orders.some(({ id, status }) => id === row.id && status === 'cancelled')) {
+                  return now
+                }
+              }
+              throw error
+            },
+          )
+          onChange(after)
           notify(`Order ${row.id} was cancelled.`)
           onClose()
         }}
