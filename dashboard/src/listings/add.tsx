@@ -41,7 +41,11 @@ export default function AddListing() {
   const items = query.data?.data ?? []
   const total = query.data?.total
   const isCut = q !== '' && total !== undefined && total > items.length
-  const item = items.find((found) => keyOf(found) === filters.item)
+  const found = items.find((item) => keyOf(item) === filters.item)
+  // Its form keeps the input if the marketplace hides the item meanwhile.
+  const [chosen, setChosen] = useState(found)
+  if (found && found !== chosen) setChosen(found)
+  const item = chosen && keyOf(chosen) === filters.item ? chosen : undefined
   return (
     <>
       <PageHeader title="Add listing" back={{ href: '/listings', label: 'Listings' }}>

@@ -305,7 +305,8 @@ function changeOf(action: Asked['action'], data: FormData): Action {
 function doneIn({ progress, sentAt }: Run, count: number): string {
   const done = progress.changed + failedIn(progress)
   const which = done > 0 && done < count ? ': the newest ones' : ''
-  const unknown = sentAt === null ? '' : ' Up to 1,000 more may be changed already.'
+  const more = formatNumber(Math.min(1_000, count - done))
+  const unknown = sentAt === null ? '' : ` Up to ${more} more may be changed already.`
   return `${formatNumber(done)} of ${plural(count, 'listing')} are done${which}.${unknown}`
 }
 
