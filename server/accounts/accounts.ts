@@ -308,6 +308,9 @@ const accountColumns = (db: Db) => db`
 /** Whether buyers see the shop of a row `a` of `accounts`, and its offers. */
 export const isShown = (db: Db) => db`(a.api_access <> 'suspended' and not a.on_holiday)`
 
+/** Whether a row `a` of `accounts` sells anything. The shop of a closed account is still shown. */
+export const isSelling = (db: Db) => db`(${isShown(db)} and a.closed_at is null)`
+
 /** The shipping options of a row `a` of `accounts`, in their order, as JSON. */
 export const shippingOptionsOf = (db: Db) => db`
   (

@@ -18,8 +18,8 @@ import {
   sellerWithPassword,
 } from '../test/fixtures/members.ts'
 import { register } from '../test/fixtures/oauth.ts'
-import { openShop, sendCart } from '../test/fixtures/orders.ts'
-import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
+import { cancel, openShop, sendCart } from '../test/fixtures/orders.ts'
+import { endLockWaiters, untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 
 let app: TestApp
 let second: TestApp
@@ -37,6 +37,64 @@ const numberOf = async (accountId: number, status: 'active' | 'removed'): Promis
 }
 
 const item = (reference: string) => cardItem({ reference })
+
+it('a closing that is refused because a checkout sells a listing meanwhile changes nothing', async () => {
+  const seller = await openShop(app)
+  const account = `/operator/v1/accounts/${seller.accountId}`
+  const [id] = (await list(seller, ...Array(3).fill(cardItem({ quantity: 1 })))) as [number]
+  const { buying, closing } = await whileLocked(
+    app.ctx,
+    // Makes the checkout wait after it has locked the listing.
+    (db) => db`lock table slices in share mode`,
+    async () => {
+      const buying = sendCart(app, [[id, 1]])
+      await untilLockWaiters(app.ctx.db)
+      const closing = close(second, seller.accountId)
+      await untilLockWaiters(app.ctx.db, 2)
+      return { buying, closing }
+    },
+  )
+  const [order] = (await buying).body.data.slices[0].order_ids
+  const { status, body } = await closing
+  expect([status, body.error.message]).toEqual([409, expect.stringContaining('open orders')])
+  expect(await numberOf(seller.accountId, 'active')).toBe(2)
+  expect(await numberOf(seller.accountId, 'removed')).toBe(0)
+  const { data } = (await app.operator.get(account)).body
+  expect(data).toMatchObject({ api_access: 'enabled', closed_at: null })
+  expect(await list(seller, cardItem())).toHaveLength(1)
+  const entries = await app.operator.get('/operator/v1/audit?action=closeAccount')
+  expect(entries.body.data).toEqual([])
+
+  await cancel(app, order, { restock: false })
+  expect((await close(second, seller.accountId)).status).toBe(200)
+  expect(await numberOf(seller.accountId, 'active')).toBe(0)
+})
+
+it('after a closing that broke off, nobody can order the listings, and a repetition removes them', async () => {
+  const seller = await openShop(app)
+  const [id] = (await list(seller, cardItem())) as [number]
+  const { closing } = await whileLocked(
+    app.ctx,
+    (db) => db`select from listings where id = ${id} for update`,
+    async () => {
+      const closing = close(second, seller.accountId)
+      await untilLockWaiters(app.ctx.db)
+      await endLockWaiters(app.ctx.db)
+      return { closing }
+    },
+  )
+  expect((await closing).status).toBe(503)
+  const reservation = { listing_id: id, quantity: 1, cart_id: 'cart' }
+  for (const ordering of [
+    sendCart(app, [[id, 1]]),
+    app.operator.post('/operator/v1/reservations', { payload: reservation }),
+  ]) {
+    const { status, body } = await ordering
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('closed')])
+  }
+  expect((await close(app, seller.accountId)).status).toBe(200)
+  expect(await numberOf(seller.accountId, 'removed')).toBe(1)
+})
 
 it.each(['seller', 'member'] as const)(
   'cards that a %s’s request wants to list are refused if the account was closed after the request was admitted',
@@ -295,6 +353,6 @@ it('a suspended account stays suspended when it is closed, and after it has open
   const listing = await member.post('/dashboard/api/listings', { payload: { items: [cardItem()] } })
   expect(listing.body.created).toBe(1)
   const { error } = (await sendCart(app, [[listing.body.results[0].listing.id, 1]])).body
-  expect(error.message).toContain('is on holiday or suspended')
+  expect(error.message).toContain('is on holiday, suspended or closed')
   expect(await page()).toBe(404)
 })

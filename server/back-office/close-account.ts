@@ -5,8 +5,8 @@ import { inBatches } from '../database/batches.ts'
 import { placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { OPEN_STATUSES } from '../enums.ts'
-import { afterFirstCommit, conflict } from '../errors.ts'
-import { removeListings } from '../listings/remove-listings.ts'
+import { type ApiError, afterFirstCommit, conflict } from '../errors.ts'
+import { markRemoved } from '../listings/remove-listings.ts'
 import { endGrantsOfAccount } from '../oauth/grants.ts'
 import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
 
@@ -15,38 +15,61 @@ const BATCH = 1_000
 
 /**
  * Closes an account: removes its listings, revokes its keys, and deletes its endpoints and members. Its orders, payouts
- * and ledger stay. A large shop's listings are removed in several transactions; a second call continues after an
- * interruption. The account can list cards again when `changeAccount` enables its API access, or when it has a new member.
+ * and ledger stay. Nothing is removed before the account is closed. A large shop's listings are removed in several
+ * transactions; a second call continues after an interruption. The account can list cards again when `changeAccount`
+ * enables its API access, or when it has a new member.
  *
- * @throws not_found, conflict while orders are open, payouts are unpaid, or the seller owes money
+ * @throws not_found, conflict while orders are open, payouts are unpaid, or the seller owes money, or if the account is
+ *   opened again meanwhile
  */
 export async function closeAccount(ctx: Context, id: number): Promise<Account> {
-  await getAccount(ctx, id)
-  await requireSettled(ctx, id)
-  await removeAllListings(ctx, id)
+  const { closedAt } = await getAccount(ctx, id)
+  const refusal = (await refusalFor(ctx, id)) ?? (await markClosed(ctx, id, closedAt))
+  if (refusal) throw refusal
   return afterFirstCommit(async () => {
     await lockOut(ctx, id)
-    // Requests that were admitted before may still be listing cards or creating a key.
-    await waitForRequests(ctx, id)
     await removeAllListings(ctx, id)
-    return lockOut(ctx, id)
+    return requireClosed(ctx, id)
   })
 }
 
-const lockOut = (ctx: Context, id: number): Promise<Account> =>
+/**
+ * Marks an account as closed, so that nothing of it is sold, listed or created any more. If a checkout that was admitted
+ * before has sold a listing, the account gets its former state again.
+ *
+ * @returns the reason why the account stays open; undefined if it is closed
+ */
+async function markClosed(
+  ctx: Context,
+  id: number,
+  formerly: Date | null,
+): Promise<ApiError | undefined> {
+  await inTransaction(ctx, async (tx) => setClosed(tx, id))
+  return inTransaction(ctx, async (tx) => {
+    const { db } = tx
+    // Waits for checkouts, listings and keys that have read the former state: they lock the account before they write. New
+    // ones see the state that is committed now, so the wait ends in a busy shop as well. The transaction locks nothing else,
+    // because sales that have locked other rows wait for this lock.
+    await db`select from accounts where id = ${id} for update`
+    const refusal = await refusalFor(tx, id)
+    if (refusal) await db`update accounts set closed_at = ${formerly} where id = ${id}`
+    // A member who was invited meanwhile has opened the account.
+    else await setClosed(tx, id)
+    return refusal
+  })
+}
+
+const setClosed = ({ db, now }: Context, id: number) => db`
+  update accounts set closed_at = coalesce(closed_at, ${now()}) where id = ${id}
+`
+
+/** Revokes the keys of a closed account, and deletes its endpoints and members. */
+const lockOut = (ctx: Context, id: number): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { db, now, signal } = tx
     await db`select from accounts where id = ${id} for no key update`
-    // A checkout may have sold a listing before it was removed.
-    await requireSettled(tx, id)
-    // The second call also closes an account that got a member meanwhile. A suspended account stays suspended.
-    await db`
-      update accounts
-      set
-        api_access = case when api_access = 'suspended' then api_access else 'disabled' end,
-        closed_at = coalesce(closed_at, ${now()})
-      where id = ${id}
-    `
+    await requireClosed(tx, id)
+    await db`update accounts set api_access = 'disabled' where id = ${id} and api_access <> 'suspended'`
     await db`
       update api_keys set revoked_at = ${now()} where account_id = ${id} and revoked_at is null
     `
@@ -59,20 +82,17 @@ const lockOut = (ctx: Context, id: number): Promise<Account> =>
     // Their sessions are deleted with them.
     await db`delete from members where account_id = ${id}`
     await signal('keys', id)
-    return getAccount(tx, id)
   })
 
-/**
- * Waits for uncommitted listings and keys: `createListings` and `createKey` lock the account's row before they insert,
- * and refuse a closed account. The transaction locks nothing else, because sales that have locked other rows wait for
- * this lock.
- */
-const waitForRequests = (ctx: Context, id: number): Promise<void> =>
-  inTransaction(ctx, async ({ db }) => {
-    await db`select from accounts where id = ${id} for update`
-  })
+/** @throws conflict if the account was opened again */
+async function requireClosed(ctx: Context, id: number): Promise<Account> {
+  const account = await getAccount(ctx, id)
+  if (!account.closedAt) throw conflict('The account was opened again while it was being closed.')
+  return account
+}
 
-async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<void> {
+/** The reason why an account can't be closed now. */
+async function refusalFor({ db }: Context, id: number): Promise<ApiError | undefined> {
   const [row] = await db<{ isOpen: boolean; isDue: boolean; owes: boolean }[]>`
     select
       -- Reads the kept counts, because a large shop has millions of completed orders and of paid payouts, and where few shops
@@ -84,30 +104,41 @@ async function requireSettled({ db }: Pick<Context, 'db'>, id: number): Promise<
       ) as "isDue",
       exists (select from slices where account_id = ${id} and owed_cents > 0) as owes
   `
-  if (row?.isOpen) throw conflict('The account has open orders. Complete or cancel them first.')
+  if (row?.isOpen) return conflict('The account has open orders. Complete or cancel them first.')
   if (row?.isDue)
-    throw conflict(
+    return conflict(
       'The account has payouts that are not paid. Run those that are due, and report the bank’s results of those that were sent. Mark the others as paid if they were paid otherwise.',
     )
   if (row?.owes)
-    throw conflict(
+    return conflict(
       'The seller owes money after refunds: sales that follow must pay for it. Disable the API access instead.',
     )
+  return undefined
 }
 
 async function removeAllListings(ctx: Context, accountId: number): Promise<void> {
   let last = 0
-  // It doesn't wait until none are left: requests that were admitted before may list faster.
-  await inBatches(async (max) => {
-    const listings = await ctx.db<{ id: number }[]>`
-      select id
-      from listings
-      where account_id = ${accountId} and status <> 'removed' and id > ${last}
-      order by id
-      limit ${max}
-    `
-    await removeListings(ctx, accountId, [...listings])
-    last = listings.at(-1)?.id ?? last
-    return listings.length
-  }, BATCH)
+  await inBatches(
+    (max) =>
+      inTransaction(ctx, async (tx) => {
+        await requireClosed(tx, accountId)
+        const listings = await tx.db<{ id: number }[]>`
+          select id
+          from listings
+          where account_id = ${accountId} and status <> 'removed' and id > ${last}
+          order by id
+          limit ${max}
+          for no key update
+        `
+        // Also one whose order is disputed meanwhile.
+        await markRemoved(
+          tx,
+          accountId,
+          listings.map(({ id }) => id),
+        )
+        last = listings.at(-1)?.id ?? last
+        return listings.length
+      }),
+    BATCH,
+  )
 }

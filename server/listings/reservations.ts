@@ -1,4 +1,4 @@
-import { isShown } from '../accounts/accounts.ts'
+import { isSelling } from '../accounts/accounts.ts'
 import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -30,7 +30,7 @@ export function reserve(ctx: Context, wanted: NewReservation): Promise<Reservati
     const { listingId, cartId, quantity, ttlSeconds } = wanted
     const listing = await lockForSale(tx, listingId)
     if (listing.status !== 'active') throw conflict('The listing is not on sale.')
-    if (!listing.isShown) throw conflict('The seller is on holiday or suspended.')
+    if (!listing.isSelling) throw conflict('The seller is on holiday, suspended or closed.')
     const now = tx.now()
     // A separate statement: its snapshot is taken after the lock, so it includes the reservations that the lock waited for.
     const left = listing.quantity - (await reservedOf(tx, listingId, now))
@@ -86,8 +86,8 @@ export const pruneReservations = ({ db, now }: Context): Promise<void> =>
   })
 
 async function lockForSale({ db }: Context, listingId: number) {
-  const [listing] = await db<{ status: string; quantity: number; isShown: boolean }[]>`
-    select l.status, l.quantity, ${isShown(db)} as "isShown"
+  const [listing] = await db<{ status: string; quantity: number; isSelling: boolean }[]>`
+    select l.status, l.quantity, ${isSelling(db)} as "isSelling"
     from listings l
     join accounts a on a.id = l.account_id
     where l.id = ${listingId} and l.status <> 'removed'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { isOffered, type ShippingOption } from '../accounts/account.ts'
-import { isShown, shippingOptionsOf } from '../accounts/accounts.ts'
+import { isSelling, shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
@@ -120,7 +120,7 @@ const listingIdsOf = (carts: Cart[]) => [
 type Market = {
   listings: Map<number, ListingForSale>
   reservations: { listingId: number; cartId: string; quantity: number }[]
-  /** Sellers who are on holiday or suspended are left out. */
+  /** Sellers who are on holiday, suspended or closed are left out. */
   sellers: Map<number, SellerOfSale>
 }
 
@@ -162,7 +162,7 @@ async function lockMarket(
       group by listing_id, cart_id
     `,
     // The foreign keys of the slice and its orders would lock the account like this anyway. With the lock taken here, a
-    // holiday that begins can wait for the checkouts that have not seen it (accounts/holiday.ts).
+    // holiday that begins can wait for the checkouts that have not seen it (accounts/holiday.ts), and so can a closing.
     db<SellerOfSale[]>`
       select
         id,
@@ -173,7 +173,7 @@ async function lockMarket(
       from accounts a
       where
         id in (select account_id from listings where id = any(${listingIds}::bigint[]))
-        and ${isShown(db)}
+        and ${isSelling(db)}
       order by id
       for key share
     `,
@@ -224,7 +224,7 @@ function sell(market: Market, cart: Cart): Sale {
       const seller = market.sellers.get(accountId)
       if (!seller) {
         throw conflict(
-          `Seller ${accountId} is on holiday or suspended, so their listings cannot be ordered.`,
+          `Seller ${accountId} is on holiday, suspended or closed, so their listings cannot be ordered.`,
         )
       }
       return sliceOf(seller, cart, goodsValueOf(sold, accountId))

@@ -164,7 +164,7 @@ export function accountRoutes(app: App, ctx: Service): void {
         operationId: 'closeAccount',
         summary: 'Close an account',
         description:
-          'Removes the account’s listings, revokes its keys, deletes its webhook endpoints and its members, and disables its API access; a suspended account stays suspended. Orders, payouts, statements and the ledger stay. The account opens again, without its listings, when its API access is enabled or it has a new member. Responds with 409 while orders are open, payouts are not paid, or the seller owes money after a refund.',
+          'Removes the account’s listings, revokes its keys, deletes its webhook endpoints and its members, and disables its API access; a suspended account stays suspended. Orders, payouts, statements and the ledger stay. The account opens again, without its listings, when its API access is enabled or it has a new member. Responds with 409, and removes nothing, while orders are open, payouts are not paid, or the seller owes money after a refund. If the account is opened again before all listings are removed, the closing ends with 409. After an interruption, repeat the request: until then, nobody can order the listings that are left.',
         tags: ['Accounts'],
         params,
         response: { 200: Data(AccountSchema, 'The closed account') },

@@ -21,7 +21,7 @@ export function reservationRoutes(app: App, ctx: Service): void {
         operationId: 'createReservation',
         summary: 'Reserve units for a cart',
         description:
-          'Other carts cannot buy the units until the reservation is bought, deleted or expired. A further reservation for the same cart adds to the first one. Responds with 409 if the listing is sold or hidden, has too few units left, or its seller is on holiday or suspended. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          'Other carts cannot buy the units until the reservation is bought, deleted or expired. A further reservation for the same cart adds to the first one. Responds with 409 if the listing is sold or hidden, has too few units left, or its seller is on holiday, suspended or closed. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
         tags: ['Reservations'],
         headers: idempotencyKeyHeader,
         body: ReservationInput,

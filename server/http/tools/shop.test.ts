@@ -169,7 +169,7 @@ describe('PUT /tools/v1/holiday', () => {
       const { status, body } = await sendCart(service, [[id!, 1]])
       expect([status, body.error.message]).toEqual([
         409,
-        `Seller ${seller.accountId} is on holiday or suspended, so their listings cannot be ordered.`,
+        `Seller ${seller.accountId} is on holiday, suspended or closed, so their listings cannot be ordered.`,
       ])
     }
     const reservation = { listing_id: id, quantity: 1, cart_id: 'holiday' }
