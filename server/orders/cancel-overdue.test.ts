@@ -213,11 +213,12 @@ it('a seller without a payout setup is reminded within the next run of an order 
 })
 
 /** Runs the job of a service outside the sandbox, a number of days from now. */
-const runsAfter = () => {
+const runsAfter = (more: object = {}) => {
   const start = app.ctx.now().getTime()
   return (days: number, settings: object = {}) =>
     cancelOverdue({
       ...app.ctx,
+      ...more,
       config: { ...app.ctx.config, sandbox: false, ...settings },
       now: () => new Date(start + days * DAY_S * 1000),
     })
@@ -236,6 +237,37 @@ it('outside the sandbox nothing is cancelled that was not announced three days b
   expect(await status()).toBe('pending')
   await after(53)
   expect(await status()).toBe('cancelled')
+})
+
+it('an order that can’t be cancelled is logged, and stops neither later cancellations nor announcements', async () => {
+  const shop = await openShop(app)
+  const [broken] = (await sellEach(app, shop, cardItem())) as [number]
+  const [next] = (await sellEach(app, shop, cardItem())) as [number]
+  const later = await openShop(app)
+  await sellEach(app, later, cardItem())
+  const { db } = app.ctx
+  await db`
+    update orders set created_at = created_at + interval '3 days' where account_id = ${later.accountId}
+  `
+  await db`
+    alter table orders
+    add constraint refuses check (id <> ${db.unsafe(String(broken))} or status <> 'cancelled') not valid
+  `
+  const errors: object[] = []
+  const log = { ...app.ctx.log, error: (details: object) => errors.push(details) }
+  const run = runsAfter({ log })
+  try {
+    await run(27)
+    await run(30)
+  } finally {
+    await db`alter table orders drop constraint refuses`
+  }
+  expect([(await rowOf(shop, broken)).status, (await rowOf(shop, next)).status]).toEqual([
+    'pending',
+    'cancelled',
+  ])
+  expect(errors).toMatchObject([{ err: { constraint_name: 'refuses' } }])
+  expect(await subjectsTo(later)).toHaveLength(2)
 })
 
 it('with both settings 0, as a restore needs it, an announced order whose time is over stays', async () => {

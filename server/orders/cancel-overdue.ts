@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
+import { isUnavailable } from '../database/unavailable.ts'
 import { sendMails } from '../mail/outbox.ts'
 import { refundedShipping } from '../money/ledger.ts'
 import { setupStateOf } from '../money/payout-setup.ts'
@@ -56,7 +57,13 @@ async function cancelDue(ctx: OrderContext): Promise<void> {
     limit ${MAX_ROWS}
   `
   for (const sliceId of new Set(due.map((row) => row.sliceId))) {
-    ctx.metrics.countOrderRows('cancelled', await cancelAsSystem(ctx, sliceId))
+    try {
+      ctx.metrics.countOrderRows('cancelled', await cancelAsSystem(ctx, sliceId))
+    } catch (error) {
+      if (isUnavailable(error)) throw error
+      // The next run retries it. The oldest slice must not keep the others from being cancelled and announced.
+      ctx.log.error({ err: error, slice: sliceId }, 'cannot cancel overdue orders; retrying later')
+    }
   }
 }
 
