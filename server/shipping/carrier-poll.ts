@@ -34,13 +34,16 @@ const pollWork = (ctx: ShippingContext): Work<Poll> => ({
   run: (poll) => runPoll(ctx, ctx.carrier!, poll),
 })
 
-/** A claimed poll: of a purchase in doubt, or of a bought shipment. `isLast` is set once the schedule has ended. */
-type Poll = { sliceId: number; purchase: Purchase | null; isLast: boolean }
+/**
+ * A claimed poll: of a purchase in doubt, or of a bought shipment. `isLast` is set once the schedule has ended. `lease` is
+ * the end of the lease as text, because a `Date` would lose its microseconds.
+ */
+type Poll = { sliceId: number; purchase: Purchase | null; lease: string; isLast: boolean }
 
 async function runPoll(
   ctx: ShippingContext,
   carrier: Carrier,
-  { sliceId, purchase, isLast }: Poll,
+  { sliceId, purchase, lease, isLast }: Poll,
 ): Promise<void> {
   try {
     if (purchase) return await resolveDoubt(ctx, carrier, purchase, { isLast })
@@ -50,7 +53,7 @@ async function runPoll(
     if (!(error instanceof CarrierError)) throw error
     ctx.log.warn({ err: error, slice: sliceId }, 'cannot poll the carrier; retrying later')
   } finally {
-    await releasePoll(ctx, sliceId)
+    await releasePoll(ctx, sliceId, lease)
   }
 }
 
@@ -65,6 +68,7 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
       state: 'buying' | 'bought'
       polls: number
       attempt: number
+      lease: string
       reference: string
       labelName: string
     }[]
@@ -90,11 +94,12 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
       state,
       polls,
       attempts as attempt,
+      leased_until::text as lease,
       reference,
       label_name as "labelName"
   `
   if (!due) return undefined
-  const { sliceId, state, polls, attempt, reference, labelName } = due
+  const { sliceId, state, polls, attempt, lease, reference, labelName } = due
   const scheduled = delayAfter(polls)
   const isLast = scheduled === undefined
   // The carrier may not answer the last poll. A purchase is polled until it is no longer in doubt.
@@ -105,9 +110,10 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
     set poll_at = ${pollAt}
     where slice_id = ${sliceId} and attempts = ${attempt}
   `
-  if (state === 'bought') return { sliceId, purchase: null, isLast }
+  if (state === 'bought') return { sliceId, purchase: null, lease, isLast }
   return {
     sliceId,
+    lease,
     isLast,
     purchase: {
       sliceId,
@@ -121,8 +127,14 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
   }
 }
 
-async function releasePoll({ db }: Context, sliceId: number): Promise<void> {
+/** Ends the lease of a claim, but not the lease of another process that has taken the poll over. */
+async function releasePoll({ db }: Context, sliceId: number, lease: string): Promise<void> {
   await db`
-    update shipments set leased_until = null where slice_id = ${sliceId} and state = 'bought'
+    update shipments
+    set leased_until = null
+    where
+      slice_id = ${sliceId}
+      and state = 'bought'
+      and leased_until = ${lease}::text::timestamptz
   `
 }

@@ -902,6 +902,38 @@ describe('the carrier poll', () => {
     expect((await shipmentOf(failing))!.status).toBe('ready')
   })
 
+  it('a poll whose lease has expired does not end the lease of the process that took over', async () => {
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), status: 'processing' as const }),
+    })
+    const parcel = await order()
+    await label(parcel)
+    const { carrier_id: id } = (await shipmentOf(parcel))!
+    const responses: (() => void)[] = []
+    interfere({
+      read: async (read, options) => {
+        if (read === id) await new Promise<void>((respond) => responses.push(respond))
+        return simulated.read(read, options)
+      },
+    })
+    const polls: Promise<void>[] = []
+    for (const asked of [1, 2]) {
+      await app.ctx.db`
+        update shipments
+        set poll_at = ${app.ctx.now()}, leased_until = clock_timestamp()
+        where slice_id = ${parcel.sliceId}
+      `
+      polls.push(app.runPolls())
+      await until('the carrier is asked', () => responses.length === asked)
+    }
+    responses[0]!()
+    await polls[0]
+    expect((await shipmentOf(parcel))!.leased_until).not.toBeNull()
+    responses[1]!()
+    await polls[1]
+    expect((await shipmentOf(parcel))!.leased_until).toBeNull()
+  })
+
   it('two processes share the polls, and each shipment is read once', async () => {
     const twin = await startTestApp({
       databaseUrl: app.databaseUrl,
