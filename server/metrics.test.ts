@@ -77,7 +77,7 @@ describe('GET /metrics', () => {
 type Labels = Record<string, string>
 
 describe('order metrics', () => {
-  it('changes of orders are counted once per order row', async () => {
+  it('changes of orders are counted once per order row, and not before their commit', async () => {
     await importCatalogFixture(app.operator)
     const seller = await app.seller({ account: shipsBy(LABEL) })
     const listings = await list(seller, ...Array.from({ length: 4 }, () => cardItem()))
@@ -97,6 +97,15 @@ describe('order metrics', () => {
     expect(await growth(purchased, buyLabel)).toBe(0)
     expect(await growth(rows('shipped'), () => ship(seller, ids[1]!))).toBe(3)
     expect(await growth(rows('shipped'), () => ship(seller, ids[1]!))).toBe(0)
+    // Without its entry in the audit log, a change is rolled back after its verb has ended.
+    const { db } = app.ctx
+    await db`alter table audit_entries add constraint refuses check (false) not valid`
+    expect(await growth(rows('received'), () => act(app, ids[1]!, 'receive'))).toBe(0)
+    const other = { 'idempotency-key': 'other' }
+    const buy = () => sendCart(app, [[listings[0]!, 1]], {}, other)
+    expect(await growth(rows('created'), buy)).toBe(0)
+    await db`alter table audit_entries drop constraint refuses`
+    expect(await growth(rows('created'), buy)).toBe(1)
     expect(await growth(rows('received'), () => act(app, ids[1]!, 'receive'))).toBe(1)
     expect(await growth(rows('disputed'), () => act(app, ids[2]!, 'dispute'))).toBe(1)
   })

@@ -48,7 +48,7 @@ export type Metrics = {
   /** @param outcome the status of the shipment, or the outcome of the carrier's failure */
   countLabelPurchase(outcome: LabelOutcome): void
   countFileNotStored(kind: (typeof FILE_KINDS)[number]): void
-  /** Call it after the commit. */
+  /** Call it after the commit. Inside the transaction of a request, the count waits for its commit. */
   countOrderRows(change: OrderChange, rows: number): void
   /** @param counts the records, as far as they are known */
   countImport(outcome: ImportOutcome, counts?: ImportCounts): void

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Share } from '../database/shared-transactions.ts'
+import type { Metrics } from '../metrics.ts'
 
 /**
  * One transaction around everything that a request writes. The verbs that it calls take part without knowing: their own
@@ -14,6 +15,8 @@ export type RequestTransaction = {
   share?: Share<Context>
   /** The response was stored by an earlier request with the same Idempotency-Key. */
   isRepeated: boolean
+  /** Counts of rows that exist only after the commit. */
+  afterCommit: (() => void)[]
   commit(): Promise<void>
   rollBack(): Promise<void>
 }
@@ -24,14 +27,26 @@ const current = new AsyncLocalStorage<RequestTransaction>()
 const REPLACED = new Set<string | symbol>(['db', 'begin', 'share', 'signal'])
 
 /** A view of the context that uses the transaction of the current request, if there is one. */
-export const insideRequests = <C extends Context>(ctx: C): C =>
+export const insideRequests = <C extends Context & { metrics: Metrics }>(ctx: C): C =>
   new Proxy(ctx, {
     get(target, name) {
+      if (name === 'metrics') return metricsInside(target.metrics, current.getStore())
       const request = REPLACED.has(name) ? current.getStore() : undefined
       if (name === 'share' && request?.share) return request.share
       return (request?.tx ?? target)[name as keyof Context]
     },
   })
+
+/** The metrics of a request: a verb's own transaction is committed with that of the request, so the count waits for it. */
+const metricsInside = (metrics: Metrics, request: RequestTransaction | undefined): Metrics =>
+  request?.tx
+    ? {
+        ...metrics,
+        countOrderRows(change, rows) {
+          request.afterCommit.push(() => metrics.countOrderRows(change, rows))
+        },
+      }
+    : metrics
 
 /** Begins the transaction of a request. */
 export async function beginRequest(ctx: Context): Promise<RequestTransaction> {
@@ -46,10 +61,12 @@ export async function beginRequest(ctx: Context): Promise<RequestTransaction> {
   const transaction: RequestTransaction = {
     tx: await opened.promise,
     isRepeated: false,
+    afterCommit: [],
     async commit() {
       transaction.tx = undefined
       ended.resolve()
       await done
+      for (const count of transaction.afterCommit) count()
     },
     async rollBack() {
       transaction.tx = undefined
@@ -62,7 +79,7 @@ export async function beginRequest(ctx: Context): Promise<RequestTransaction> {
 
 /** A request without a transaction of its own. */
 export const sharing = (share: Share<Context>): RequestTransaction => ({
-  ...{ tx: undefined, share, isRepeated: false },
+  ...{ tx: undefined, share, isRepeated: false, afterCommit: [] },
   async commit() {},
   async rollBack() {},
 })

@@ -44,7 +44,7 @@ export function checkoutRoutes(app: App, ctx: Service): void {
           return { status: 201, body: { data: checkoutJson(checkout) } }
         },
       )
-      // Counted here and not in the verb, because the transaction of `once` has been committed by now.
+      // After `once`, whose transaction could still be rolled back. The count waits for that of the request, if there is one.
       if (!response.repeated) ctx.metrics.countOrderRows('created', rows)
       return sendStored(reply, response)
     },
