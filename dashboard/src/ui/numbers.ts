@@ -2,8 +2,12 @@ import { ApiError } from '../client.ts'
 
 /** Numbers as people write them. A text that is none is refused under the field's name, where the form shows it. */
 
-/** Thousands may be separated, all in the same way. One or two digits after the last comma or point are decimals. */
-const NUMBER = /^([-−]?)(\d+|[1-9]\d{0,2}(?:([., ’'])\d{3})(?:\3\d{3})*)(?:([.,])(\d{1,2}))?$/
+/**
+ * Thousands may be separated, all in the same way. One or two digits after the last comma or point are decimals; `12,-` has
+ * none.
+ */
+const NUMBER =
+  /^([-−]?)(\d+|[1-9]\d{0,2}(?:([., ’'])\d{3})(?:\3\d{3})*)(?:([.,])(\d{1,2}|[-–—]{1,2}))?$/
 
 /**
  * Reads a number with up to two decimals: `12,50`, `12.50`, `1.234,50`, `€ 1 234`. A comma or point before three digits can
@@ -12,7 +16,10 @@ const NUMBER = /^([-−]?)(\d+|[1-9]\d{0,2}(?:([., ’'])\d{3})(?:\3\d{3})*)(?:(
  * @throws ApiError
  */
 export function readNumber(name: string, text: string): number {
-  const bare = text.replaceAll(/€|EUR/gi, '').replaceAll(/\s+/g, ' ').trim()
+  const bare = text
+    .trim()
+    .replaceAll(/^(?:€|EUR)\s*|\s*(?:€|EUR)$/gi, '')
+    .replaceAll(/\s+/g, ' ')
   if (!bare) throw required(name)
   const [, sign, whole = '', separator, point, decimals = ''] = NUMBER.exec(bare) ?? []
   if (!whole || (separator && separator === point)) {
@@ -25,7 +32,7 @@ export function readNumber(name: string, text: string): number {
     const other = (cents / 100).toFixed(2)
     throw refused(name, `“${bare}” can mean two numbers. Write ${digits}.00 or ${other}.`)
   }
-  const value = Number(`${digits}.${decimals || 0}`)
+  const value = Number.parseFloat(`${digits}.${decimals}`)
   return sign ? -value : value
 }
 

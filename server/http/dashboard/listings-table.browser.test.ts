@@ -147,8 +147,12 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
         await page.getByText('“1.234” can mean two numbers. Write 1234.00 or 1.23.').waitFor()
         await price.enter('1.005')
         await page.getByText('“1.005” can mean two numbers. Write 1005.00 or 1.01.').waitFor()
-        await price.enter('twelve')
-        await page.getByText('Write a number such as 12.50.').waitFor()
+        for (const text of ['twelve', '12€50', '1EUR5', '12 50']) {
+          await price.enter('1.234')
+          await page.getByText('“1.234” can mean two numbers.').waitFor()
+          await price.enter(text)
+          await page.getByText('Write a number such as 12.50.').waitFor()
+        }
         await price.enter('')
         await page.getByText('The price field must not be empty.').waitFor()
         await price.close()
@@ -164,6 +168,7 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
         for (const [text, value] of [
           ['12,50', 12.5],
           ['€ 1.234,50', 1234.5],
+          ['12,- €', 12],
           ['1 234', 1234],
           ['1,234.5', 1234.5],
         ] as const) {
