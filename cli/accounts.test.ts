@@ -224,6 +224,7 @@ describe('accounts and profiles', () => {
     ['listings show 0x1', /whole number from 1/],
     ['cards search x --limit 1e2', /whole number from 1/],
     ['listings set 1 --price 1,234', /can mean two amounts: write 1234 or 1.23/],
+    ['listings set 1 --price 1.234', /can mean two amounts: write 1234 or 1.23/],
     ['shipping set letter --price 1,234', /can mean two amounts/],
     ['orders list --status lost', /Allowed choices are pending/],
     ['listings import missing.csv', /There is no file/],

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { guessMapping } from '../sdk/src/csv.ts'
+import { CUT_PRICE, guessMapping } from '../sdk/src/csv.ts'
 import { importRecords } from '../server/test/catalog-fixture.ts'
 import { startWebServer } from '../server/test/fakes/network.ts'
 import { cardItem, createListings, items, list } from '../server/test/fixtures/listings.ts'
@@ -403,13 +403,59 @@ describe('listings', () => {
     const dry = await run('listings import refused.csv --dry-run --json')
     expect([dry.code, JSON.parse(dry.stdout)]).toEqual([
       1,
-      [{ rows: 3, left_out: 0, valid: 0, invalid: 3, failures }],
+      [{ rows: 3, left_out: 0, valid: 0, invalid: 3, failures, row_warnings: [] }],
     ])
     const { code, stdout } = await run('listings import refused.csv --yes --json')
     expect([code, JSON.parse(stdout)]).toEqual([
       1,
-      [{ rows: 3, left_out: 0, created: 0, failed: 3, failures }],
+      [{ rows: 3, left_out: 0, created: 0, failed: 3, failures, row_warnings: [] }],
     ])
+  })
+
+  it('warnings about doubtful numbers of an import and of reprice are in the JSON, and on stderr with --quiet, and decimal commas are one note', async () => {
+    const shop = await openShop(app, PARCEL)
+    const env = { CARDSTALL_KEY: shop.key }
+    const ids = await list(shop, ...items(16))
+    const commas = Array<string>(12).fill('2,50;1')
+    const rows = [...commas, '1.234,50;1', '1 234;1', '1 234;1', '1.234;1']
+    const files = {
+      'import doubtful.csv': ['card;condition;language;price;quantity']
+        .concat(rows.map((row) => `${CARD};NM;EN;${row}`))
+        .join('\n'),
+      'reprice doubtful-prices.csv': ['id;price;quantity']
+        .concat(rows.map((row, i) => `${ids[i]};${row}`))
+        .join('\n'),
+    }
+    const messages = (text: string) => [
+      `price “${text}” was read as 1234.${text.slice(6) || '0'}0.`,
+    ]
+    const row_warnings = ['1.234,5', '1 234', '1 234'].map((text, i) => ({
+      row: 14 + i,
+      reference: null,
+      messages: messages(text),
+    }))
+    row_warnings[0]!.messages = ['price “1.234,50” was read as 1234.50.']
+    const failed = 'row 17: The price field can mean two numbers: “1.234”. Write 1234 or 1.23.\n'
+    for (const [command, text] of Object.entries(files)) {
+      await writeFile(file(command.split(' ')[1]!), text)
+      const { stderr } = await run(`listings ${command}`, { env })
+      expect(stderr, command).toContain(
+        '  row 14: price “1.234,50” was read as 1234.50.\n  rows 15 to 16: price “1 234” was read as 1234.00.\nprice “2,50” was read as 2.50, and 11 more rows in the same way.\n',
+      )
+      const quiet = await run(`listings ${command} --yes --quiet`, { env })
+      expect(quiet.stderr, command).toMatch(
+        /^ {2}row 14: [^\n]+\n {2}rows 15 to 16: [^\n]+\nrow 17: /,
+      )
+      expect(quiet.stderr).toContain(failed)
+    }
+    const json = await run('listings import doubtful.csv --yes --json', { env })
+    expect(JSON.parse(json.stdout)).toMatchObject([{ created: 15, row_warnings }])
+    expect(json.stderr).toContain(failed)
+    const dry = await run('listings import doubtful.csv --dry-run --json', { env })
+    expect(JSON.parse(dry.stdout)).toMatchObject([{ valid: 15, row_warnings }])
+    for (const id of ids) await shop.patch(`/v1/listings/${id}`, { payload: { price: 1 } })
+    const repriced = await run('listings reprice doubtful-prices.csv --yes --json', { env })
+    expect(JSON.parse(repriced.stdout)).toEqual([{ changed: 15, failed: 1, row_warnings }])
   })
 
   it('the preview of an import has the messages about a row of the reader and of the service', async () => {
@@ -482,14 +528,14 @@ describe('listings', () => {
     expect(JSON.parse(dry.stdout)).toMatchObject([{ rows: 4, failures: failed }])
     const preview = (await run('listings import gaps.csv --dry-run')).stderr
     expect(preview).toMatch(/row 6: The price[\s\S]*row 7: Row 3 has the same reference/)
-    expect(preview).toContain('row 8: price “2,50” was read as 2.50.')
+    expect(preview).toContain('\nprice “2,50” was read as 2.50.\n')
     const { stdout } = await run('listings import gaps.csv --yes --json --failed gaps-left.csv')
     expect(JSON.parse(stdout)).toMatchObject([{ created: 2, failures: failed }])
     expect(await readFile(file('gaps-left.csv'), 'utf8')).toContain('Row 3 has the same reference')
 
     await writeFile(file('gaps-prices.csv'), 'id,price\n\n"\n",\n1,free\n\n2,"2,50"\n999999,1\n')
     const { stderr } = await run('listings reprice gaps-prices.csv --yes')
-    expect(stderr).toMatch(/row 6: price “2,50” was[\s\S]*row 4: The price[\s\S]*row 7: /)
+    expect(stderr).toMatch(/row 4: The price[\s\S]*row 7: /)
   })
 
   it('rows of any valid size are imported, and a value that is too long fails with its row and column', async () => {
@@ -520,6 +566,7 @@ describe('listings', () => {
             messages: ['The description field must not be longer than 1000 characters.'],
           },
         ],
+        row_warnings: [],
       },
     ])
     expect(await totalOf()).toBe(before + 100)
@@ -555,7 +602,7 @@ describe('listings', () => {
     const { code, stdout } = await start([...args, ...maps]).ended
     expect([code, JSON.parse(stdout)]).toEqual([
       0,
-      [{ rows: 1, left_out: 0, created: 1, failed: 0, failures: [] }],
+      [{ rows: 1, left_out: 0, created: 1, failed: 0, failures: [], row_warnings: [] }],
     ])
     expect((await run('listings import own.csv --yes')).stderr).toContain('--map')
   })
@@ -686,7 +733,7 @@ describe('listings', () => {
     const dry = await run('listings import shop.csv --dry-run --json', { env })
     expect([dry.code, JSON.parse(dry.stdout)]).toEqual([
       0,
-      [{ rows: 3, left_out: 2, valid: 1, invalid: 0, failures: [] }],
+      [{ rows: 3, left_out: 2, valid: 1, invalid: 0, failures: [], row_warnings: [] }],
     ])
     const { code, stdout, stderr } = await run('listings import shop.csv --yes', { env })
     expect([code, stdout, stderr]).toEqual([
@@ -795,7 +842,7 @@ describe('listings', () => {
     await writeFile(file('commas.csv'), ['id,price,quantity', ...rows].join('\n'))
     const { code, stdout, stderr } = await run('listings reprice commas.csv --yes')
     expect([code, stdout]).toEqual([1, '2\t2\n'])
-    expect(stderr).toContain('row 3: price “12,50” was read as 12.50.\n')
+    expect(stderr).toMatch(/^price “12,50” was read as 12\.50\.\n/)
     expect(stderr).toContain(
       'row 2: The price field can mean two numbers: “1,234”. Write 1234 or 1.23.\nrow 4: The quantity field must be a whole number from 0: “+5”.\n',
     )
@@ -811,23 +858,27 @@ describe('listings', () => {
   })
 
   it('a row with a decimal comma outside quotes, which has more values than columns, is neither imported nor repriced', async () => {
-    const rows = [`${CARD},NM,EN,12,50,3`, `${CARD},NM,EN,"12,50",3`]
+    const prices = ['12,50,3', '12,50,3,', '"12,50",3', '12,3']
+    const rows = prices.map((values) => `${CARD},NM,EN,${values}`)
     const csv = ['card,condition,language,price,quantity', ...rows].join('\n')
     await writeFile(file('shifted.csv'), csv)
     const imported = await run('listings import shifted.csv --yes --failed shifted-left.csv')
-    expect([imported.code, imported.stdout]).toEqual([1, '2\t1\t1\n'])
+    expect([imported.code, imported.stdout]).toEqual([1, '4\t2\t2\n'])
+    expect(imported.stderr).toContain(`  row 5: ${CUT_PRICE}\n`)
     const again = await run('listings import shifted-left.csv --yes --failed shifted-again.csv')
-    expect([again.code, again.stdout]).toEqual([1, '1\t0\t1\n'])
+    expect([again.code, again.stdout]).toEqual([1, '2\t0\t2\n'])
     expect(again.stderr).toContain('row 2: The row has more values than the header has columns')
     expect(await readFile(file('shifted-again.csv'), 'utf8')).toBe(
       await readFile(file('shifted-left.csv'), 'utf8'),
     )
 
     const [id, other] = await list(seller, cardItem({ price: 9 }), cardItem({ price: 9 }))
-    await writeFile(file('cents.csv'), `id,price\n${id},4,50\n${other},5,\n`)
+    const changes = [`${id},8,75,`, `${other},5,3`, `${other},6.5,1`]
+    await writeFile(file('cents.csv'), ['id,price,quantity', ...changes].join('\n'))
     const { code, stdout, stderr } = await run('listings reprice cents.csv --yes')
-    expect([code, stdout]).toEqual([1, '1\t1\n'])
-    expect(stderr).toMatch(/^row 2: The row has more values than the header has columns.*\n.*\n$/)
+    expect([code, stdout]).toEqual([1, '2\t1\n'])
+    expect(stderr).toMatch(/^row 2: The row has more values than the header has columns/m)
+    expect(stderr).toContain(`  row 3: ${CUT_PRICE}\n`)
     expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(9)
   })
 

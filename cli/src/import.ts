@@ -3,6 +3,7 @@ import { appendFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { CheckedItem, OwnListingItem } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import {
+  byRisk,
   CsvError,
   type CsvFile,
   type CsvRow,
@@ -19,6 +20,7 @@ import {
   readCsv,
   readRow,
   repeatedReferences,
+  usualNote,
   withCard,
 } from '../../sdk/src/csv.ts'
 import { ignoredColumns, ownExportWarning, totalsOf } from '../../sdk/src/csv-preview.ts'
@@ -85,7 +87,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
     ...row,
     index,
     isLeftOut: leftOut.has(index),
-    ...readRow(row.values, mapping, file.columns),
+    ...readRow(row.values, mapping, file),
   }))
   await checkFailedFile(options.failed, path)
   const { id } = await session.client.me()
@@ -142,7 +144,7 @@ async function finishDryRun(
   await writeFailed(options.failed, file, failed)
   const valid = without(failed, rows).length
   out.records(
-    [{ ...countsJson(rows), valid, invalid: failed.length, failures: failuresJson(rows, failed) }],
+    [{ ...countsJson(rows), valid, invalid: failed.length, ...messagesJson(rows, failed) }],
     [
       ['ROWS', ({ rows }) => rows],
       ['VALID', ({ valid }) => valid],
@@ -167,7 +169,7 @@ function finish(
         ...countsJson(rows),
         created,
         failed: failed.length,
-        failures: failuresJson(rows, failed),
+        ...messagesJson(rows, failed),
         ...(warnings?.length && { warnings }),
       },
     ],
@@ -226,13 +228,19 @@ const countsJson = (rows: Row[]) => ({
   left_out: rows.filter(({ isLeftOut }) => isLeftOut).length,
 })
 
-/** The failed rows for programs, with the numbers of the messages. */
-const failuresJson = (rows: Row[], failed: Failure[]) =>
-  failed.map(([row, messages]) => ({
-    row: rows[row]!.number,
-    reference: rows[row]!.item.reference ?? null,
-    messages,
-  }))
+/** The rows that failed and the warnings about the others for programs, with the numbers of the messages. */
+const messagesJson = (rows: Row[], failed: Failure[]) => ({
+  failures: failed.map(([row, messages]) => messageJson(rows[row]!, messages)),
+  row_warnings: without(failed, rows)
+    .filter(({ warnings }) => warnings.length > 0)
+    .map((row) => messageJson(row, row.warnings)),
+})
+
+const messageJson = ({ number, item }: Row, messages: string[]) => ({
+  row: number,
+  reference: item.reference ?? null,
+  messages,
+})
 
 export const counted = (rows: number) => plural(rows, 'row')
 
@@ -342,14 +350,34 @@ function preview({ out }: Session, rows: Row[], failed: Failure[]): void {
     )
   }
   showRows(out, rows, failed, 'of them; --failed FILE.csv collects all')
-  showRows(
-    out,
-    rows,
-    valid.flatMap(({ index, warnings }): Failure[] =>
-      warnings.length > 0 ? [[index, warnings]] : [],
-    ),
-    'adapted rows',
-  )
+  showWarnings(out, valid)
+}
+
+/**
+ * Shows the warnings about rows, the most important ones first, and one note about the numbers that leave no doubt. Rows with
+ * the same warning share a line.
+ */
+export function showWarnings(
+  out: Output,
+  rows: { number: number; warnings: string[]; risk: number; note: string | undefined }[],
+): void {
+  const numbersOf = new Map<string, number[]>()
+  for (const { number, warnings } of byRisk(rows)) {
+    for (const text of warnings) {
+      const numbers = numbersOf.get(text) ?? []
+      numbersOf.set(text, numbers)
+      numbers.push(number)
+    }
+  }
+  const lines = [...numbersOf]
+  for (const [text, numbers] of lines.slice(0, MAX_SHOWN)) {
+    out.alert(`  ${numbers.length === 1 ? 'row' : 'rows'} ${rangesOf(numbers)}: ${text}`)
+  }
+  if (lines.length > MAX_SHOWN) {
+    out.alert(`  and ${lines.length - MAX_SHOWN} more warnings; --json has all`)
+  }
+  const note = usualNote(rows)
+  if (note !== undefined) out.note(note)
 }
 
 /** Shows the first rows with their messages. */

@@ -10,7 +10,7 @@ it.each(['', ' ', '0x10', '1e2', '+5', '1.5', '-1'])(
   },
 )
 
-it.each(['', ' ', '0x10', '1e2', '+5', '-1', '0'])(
+it.each(['', ' ', '0x10', '1e2', '+5', '-1', '0', '12 50', '12€50'])(
   'a price is written in digits: "%s" is refused',
   (text) => {
     expect(() => price(text)).toThrow(/^It must be an amount in euros/)

@@ -97,6 +97,13 @@ export function openOutput({ json, ndjson, quiet }: OutputOptions) {
       if (!json && !ndjson) this.warn(text)
     },
 
+    /** A sentence that people must see also with `--quiet`. JSON has it in the result. */
+    alert(text: string) {
+      if (json || ndjson) return
+      endProgress()
+      process.stderr.write(`${printable(text)}\n`)
+    },
+
     /** A note that scripts need as well. */
     warn(text: string) {
       if (quiet) return

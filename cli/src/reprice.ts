@@ -2,7 +2,10 @@ import { type ListingChange, NotFoundError, type OwnListing } from '@cardstall/s
 import type { Command } from 'commander'
 import {
   type CsvFile,
+  CUT_PRICE,
   FIELDS,
+  guessMapping,
+  isPriceCut,
   lengthError,
   messagesOf,
   readNumberField,
@@ -17,7 +20,15 @@ import {
   readJournal,
   sendBatches,
 } from './batches.ts'
-import { checkFailedFile, counted, csvOf, keepFailed, reportFailed, showRows } from './import.ts'
+import {
+  checkFailedFile,
+  counted,
+  csvOf,
+  keepFailed,
+  reportFailed,
+  showRows,
+  showWarnings,
+} from './import.ts'
 import { readInput } from './input.ts'
 import { plural } from './output.ts'
 import { agree } from './questions.ts'
@@ -31,7 +42,7 @@ const MAX_LENGTH = 100
 const NAME = 'A change with this file'
 const UNKNOWN = 'It may be changed already: check it before you change it again.'
 
-type Read = { value?: unknown; error?: string; warning?: string }
+type Read = { value?: unknown; error?: string; warning?: string; note?: string }
 
 /** Columns of the file, and how their values are read. */
 const READERS: Record<string, (text: string, column: string) => Read> = {
@@ -56,6 +67,8 @@ type Row = {
   change: ListingChange
   messages: string[]
   warnings: string[]
+  risk: number
+  note: string | undefined
 }
 
 /** `listings reprice`. */
@@ -93,11 +106,10 @@ export function repriceCommand(listings: Command): void {
             `${counted(unknown)} ${unknown === 1 ? 'names' : 'name'} no listing of the shop.`,
           )
         }
-        const adapted = rows.flatMap((row): Failure[] => {
-          const { warnings } = all[row]!
-          return warnings.length > 0 ? [[row, warnings]] : []
-        })
-        showRows(out, all, adapted, 'adapted rows')
+        showWarnings(
+          out,
+          rows.map((row) => all[row]!),
+        )
         if (shown > 0) out.note(`${plural(shown, 'listing')} would no longer be hidden.`)
         const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
         if (listings > 0 && !options.yes) {
@@ -125,17 +137,27 @@ export function repriceCommand(listings: Command): void {
         progress: (done) => out.progress(`Changed ${done} of ${changes.size} listings`),
         keep: (failed) => keepFailed('The listings are changed', options.failed, csv, failed),
       })
-      const refused = failed.filter(([row]) => changes.has(row))
       reportFailed(all, failed)
+      for (const [row] of failed) changes.delete(row)
+      const warned = all.filter(({ row, warnings }) => changes.has(row) && warnings.length > 0)
       out.records(
-        [{ changed: changes.size - refused.length, failed: failed.length }],
+        [
+          {
+            changed: changes.size,
+            failed: failed.length,
+            row_warnings: warned.map(({ number, change, warnings }) => ({
+              row: number,
+              reference: change.reference ?? null,
+              messages: warnings,
+            })),
+          },
+        ],
         [
           ['CHANGED', ({ changed }) => changed],
           ['FAILED', ({ failed }) => failed],
         ],
       )
       if (failed.length === 0) return
-      for (const [row] of failed) changes.delete(row)
       const isAdded = [...changes.values()].some((change) => change.quantity_delta)
       const advice = isAdded
         ? ` Run only those of these rows again that were not changed: ${path} would apply its quantity_delta twice.`
@@ -253,28 +275,42 @@ function readChanges(bytes: Uint8Array): { csv: CsvFile; rows: Row[]; ignored: s
   if (repeated !== undefined) {
     throw new CommandError(`The file has the column "${repeated}" twice.`, EXIT.usage)
   }
+  const mapping = guessMapping(columns)
   return {
     csv,
-    rows: rows.map(({ number, values }, row) => ({ row, number, ...readChange(names, values) })),
+    rows: rows.map(({ number, values }, row) => ({
+      row,
+      number,
+      ...readChange(names, values, isPriceCut(values, mapping, csv)),
+    })),
     ignored: columns.filter((_, i) => !READERS[names[i]!] && !KNOWN.has(names[i]!)),
   }
 }
 
 /** Reads one row. Empty values count as absent. */
-function readChange(names: string[], values: string[]): Omit<Row, 'row' | 'number'> {
+function readChange(
+  names: string[],
+  values: string[],
+  isCut: boolean,
+): Omit<Row, 'row' | 'number'> {
   const change: Record<string, unknown> = {}
   const messages = [tooManyValuesError(values, names)].filter((error) => error !== undefined)
-  const warnings: string[] = []
+  const warnings = isCut ? [CUT_PRICE] : []
+  let risk = isCut ? 2 : 0
+  let note: string | undefined
   for (const [i, name] of names.entries()) {
     const text = values[i]!.trim()
     const read = text === '' ? undefined : readValue(name, text)
     if (read?.error !== undefined) messages.push(read.error)
     else if (read) change[name] = read.value
-    if (read?.warning !== undefined) warnings.push(read.warning)
+    note ??= read?.note
+    if (read?.warning === undefined) continue
+    warnings.push(read.warning)
+    risk ||= 1
   }
   // The service would take it for a new reference, such as one that has lost its zeros in a spreadsheet.
   if (change.id !== undefined) delete change.reference
-  return { change: change as unknown as ListingChange, messages, warnings }
+  return { change: change as unknown as ListingChange, messages, warnings, risk, note }
 }
 
 /** Undefined for a column that changes nothing. */

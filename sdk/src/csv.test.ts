@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import openapi from '../../openapi/tools.json' with { type: 'json' }
 import {
+  byRisk,
   CsvError,
+  CUT_PRICE,
   FIELDS,
   type Field,
   failedCsv,
@@ -11,13 +13,14 @@ import {
   MAX_ROWS,
   readCsv,
   readRow,
+  usualNote,
 } from './csv.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => {
-  const { columns, rows } = readCsv(bytes(text))
-  const mapping = guessMapping(columns)
-  return rows.map(({ values }) => readRow(values, mapping, columns))
+  const csv = readCsv(bytes(text))
+  const mapping = guessMapping(csv.columns)
+  return csv.rows.map(({ values }) => readRow(values, mapping, csv))
 }
 
 describe('reading CSV', () => {
@@ -133,20 +136,95 @@ describe('reading CSV', () => {
     row: [expect.stringContaining('more values than the header has columns')],
   }
 
-  it('a row with more values than the header has columns is refused, unless the further ones are empty', () => {
-    const rows = read('card,price\nx,12,50\nx,"12,50"\nx,12, ,\nx,12,,5\n')
-    expect(rows.map(({ errors }) => errors)).toEqual([TOO_LONG, {}, {}, TOO_LONG])
+  it.each([';', '\t'])(
+    'a row with more values than the header has columns is refused, unless the further ones are empty and %j separates them',
+    (separator) => {
+      const text = 'card,price\nx,12,50\nx,"12,50"\nx,12, ,\nx,12,,5\n'
+      const rows = read(text.replaceAll(/,(?!50")/g, separator))
+      expect(rows.map(({ errors }) => errors)).toEqual([TOO_LONG, {}, {}, TOO_LONG])
+      expect(rows.flatMap(({ warnings }) => warnings)).toEqual([])
+    },
+  )
+
+  it.each([
+    ['card,price,quantity,description', 'x,12,50,3,'],
+    ['card,price,quantity,description,', 'x,12,50,3,,'],
+    ['card,price,quantity,description,', 'x,12,50,3,nice'],
+    ['card,price,quantity,description,reference', 'x,12,50,3,,'],
+    ['card,price,quantity,,description', 'x,12,50,3'],
+    ['id,price,quantity', '13,8,75,'],
+    ['card,price,quantity,description', 'x,12,50 €,3,'],
+  ])(
+    'a decimal comma outside quotes that makes values beyond the named columns is refused, also if these are empty: %s, %s',
+    (header, row) => {
+      expect(read(`${header}\n${row}\n`)).toMatchObject([{ errors: TOO_LONG }])
+    },
+  )
+
+  it('a file whose header and rows are filled with commas to the same width is read without messages', () => {
+    const rows = ['card,price,quantity,,', 'x,12,1,,', 'x,12.5,10,,', 'x,12', ',,,,']
+    for (const { errors, warnings } of read(rows.join('\n'))) {
+      expect([errors, warnings]).toEqual([{}, []])
+    }
   })
 
-  it('a row with too many values keeps them among the failed rows, and is refused again until they are removed', () => {
-    const { columns, rows } = readCsv(bytes('card,price\nx,12,50\n'))
-    const failed = failedCsv(columns, [{ row: rows[0]!.values, reason: 'because' }])
-    expect(failed).toContain('\r\nx,12,50,because\r\n')
-    expect(read(failed)).toMatchObject([{ errors: TOO_LONG }])
-    expect(read(failed.replace('12,50', '12.5,'))).toMatchObject([
-      { item: { price: 12.5 }, errors: {} },
+  it('a value under a column without a name is read if the column has a field, and ignored in the first column', () => {
+    const csv = readCsv(bytes(',card,price,\n0,x,12.5,nice\n'))
+    const guess = guessMapping(csv.columns)
+    const [{ values } = { values: [] }] = csv.rows
+    expect(readRow(values, guess, csv).errors).toEqual(TOO_LONG)
+    const { item, errors } = readRow(values, { ...guess, description: 3 }, csv)
+    expect([item, errors]).toEqual([{ card: 'x', price: 12.5, description: 'nice' }, {}])
+  })
+
+  it('if a row has more values than the header, the other prices without decimals cause a warning', () => {
+    const rows = ['x,12,50,3,', 'x,12,3,', 'x,"12,50",3,', 'x,12.50,3,', 'x,€ 8,3,', 'x,,3,']
+    const cut = read(['card,price,quantity,description', ...rows].join('\n'))
+    expect(cut.map(({ warnings }) => warnings.includes(CUT_PRICE))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      true,
+      false,
     ])
   })
+
+  it.each([
+    ['card,price,quantity,description', 'x,12,50,3', true],
+    ['card,price,quantity,description', 'x,12,5,3', true],
+    ['card,price,quantity,description', 'x,1,234,3', true],
+    ['card,price,quantity,description,photo_urls', 'x,12,50,3,', true],
+    ['card,price,quantity,reference', 'x,12,50,3', true],
+    ['card,quantity,price,description', 'x,3,12,50', true],
+    ['card,price,quantity,description', 'x,12,50,3 scratches', false],
+    ['card,price,quantity,description', 'x,12.50,50,3', false],
+    ['card,price,quantity,reference', 'x,12,3,1001', false],
+    ['card,price,quantity,description', 'x,12,50,', false],
+    ['card,price,quantity', 'x,12,50', false],
+    ['card;price;quantity;description', 'x;12;50;3', false],
+  ])(
+    'a row whose values would also fit to a price with a decimal comma causes a warning: %s, %s: %s',
+    (header, row, warns) => {
+      const [{ warnings, errors } = { warnings: [], errors: undefined }] = read(
+        `${header}\n${row}\n`,
+      )
+      expect([warnings, errors]).toEqual([warns ? [CUT_PRICE] : [], {}])
+    },
+  )
+
+  it.each(['x,12,50', 'x,12,'])(
+    'the row %s with too many values keeps them among the failed rows, and is refused again until they are removed',
+    (row) => {
+      const { columns, rows } = readCsv(bytes(`card,price\n${row}\n`))
+      const failed = failedCsv(columns, [{ row: rows[0]!.values, reason: 'because' }])
+      expect(failed).toContain(`\r\n${row}`)
+      expect(read(failed)).toMatchObject([{ errors: TOO_LONG }])
+      expect(read(failed.replace(/12,[^,]+/, '12.5,'))).toMatchObject([
+        { item: { price: 12.5 }, errors: {} },
+      ])
+    },
+  )
 
   it('any bytes are read or refused with a CsvError', () => {
     fc.assert(
@@ -167,7 +245,10 @@ describe('reading CSV', () => {
     expect(() => readCsv(new Uint8Array([0x63, 0xe9, 0x0a, 0x78]))).toThrow('UTF-8')
     expect(() => readCsv(bytes(''))).toThrow('no rows')
     expect(() => readCsv(bytes('card,price\n'))).toThrow('no rows')
-    expect(() => readCsv(bytes('card,price\n"x,1\ny,2\n'))).toThrow('quotation mark')
+    expect(() => readCsv(bytes('card,price\n"x,1\ny,2\n'))).toThrow('mark is not closed')
+    expect(() => readCsv(bytes('card,price\ny,2\n"Grey" Hat,1\n'))).toThrow(
+      'Text follows a closing quotation mark (near row 3)',
+    )
   })
 
   it.each([
@@ -198,15 +279,15 @@ describe('reading CSV', () => {
   })
 
   it('a row whose status is not one of a listing is refused, unless the column is read as a field', () => {
-    const file = (name: string) =>
+    const fileOf = (name: string) =>
       ['', 'Active', 'sold', ' hidden ', 'draft', 'verkauft', 'Sold out']
         .map((status) => `sv3-125,${status}`)
         .toSpliced(0, 0, `card,${name}`)
         .join('\n')
     const refused = (name: string, field?: Field) => {
-      const { columns, rows } = readCsv(bytes(file(name)))
-      const mapping = { ...guessMapping(columns), ...(field && { [field]: 1 }) }
-      return rows.flatMap(({ values }) => readRow(values, mapping, columns).errors.status ?? [])
+      const file = readCsv(bytes(fileOf(name)))
+      const mapping = { ...guessMapping(file.columns), ...(field && { [field]: 1 }) }
+      return file.rows.flatMap(({ values }) => readRow(values, mapping, file).errors.status ?? [])
     }
     expect(refused('Status')).toEqual(
       ['draft', 'verkauft', 'Sold out'].map(
@@ -275,62 +356,109 @@ describe('reading CSV', () => {
   })
 
   it.each([
-    ['price', '1.250', '1.25'],
-    ['price', '0,20', '0.20'],
-    ['price', '1.234', '1.23'],
-    ['price', '1.005', '1.01'],
     ['price', '12.3456789', '12.35'],
-    ['quantity', '2.000', '2'],
-  ])(
-    'the warning about the %s %s, whose point may separate thousands, has the value that is listed: %s',
-    (field, text, value) => {
-      const [row] = read(`${field};card\n${text};x`)
-      expect(row!.warnings).toEqual([`${field} “${text}” was read as ${value}.`])
+    ['price', '1 234', '1234.00'],
+    ['price', '1,2345', '1.23'],
+    ['quantity', '1.234.567', '1234567'],
+  ])('the warning about the %s %s has the value that is listed: %s', (field, text, value) => {
+    const [row] = read(`${field};card\n${text};x`)
+    expect(row!.warnings).toEqual([`${field} “${text}” was read as ${value}.`])
+  })
+
+  it.each([
+    ['4.5', 4.5],
+    ['4.50', 4.5],
+    ['-1', -1],
+    ['4,50', 4.5, 'usual'],
+    ['€ 4,50', 4.5, 'usual'],
+    ['4,50 EUR', 4.5, 'usual'],
+    ['12€', 12, 'usual'],
+    ['-4,50', -4.5, 'usual'],
+    ['12,-', 12, 'usual'],
+    ['12.-', 12, 'usual'],
+    ['1.234,50', 1234.5, 'doubtful'],
+    ['1,234.50', 1234.5, 'doubtful'],
+    ['1 234,50', 1234.5, 'doubtful'],
+    ['1\u00a0234\u00a0567 €', 1234567, 'doubtful'],
+    ['€ −1.234,50', -1234.5, 'doubtful'],
+    ['1.', 1, 'doubtful'],
+    ['1,2345', 1.2345, 'doubtful'],
+    ['1,234,567', 1234567, 'doubtful'],
+    ['1.234.567', 1234567, 'doubtful'],
+    ['--1'],
+    ['-'],
+    ['€'],
+    ['1e5'],
+    ['1,23,4.5'],
+    ['1.234.50'],
+    ['1.234,567.89'],
+    ['12 50'],
+    ['12€50'],
+    ['1EUR5'],
+    ['1 2 3 4'],
+    ['0 999'],
+    ['1\u00a0234 567'],
+    ['+2'],
+    ['four'],
+  ] as const)(
+    'the price %j is read as %s, which is %s',
+    (text, price?: number, reading?: string) => {
+      const [row] = read(`price;card\n${text};x`)
+      expect(row!.item.price).toBe(price)
+      expect(Object.keys(row!.errors)).toEqual(price === undefined ? ['price'] : [])
+      expect(row!.warnings.length).toBe(reading === 'doubtful' ? 1 : 0)
+      expect(row!.note !== undefined).toBe(reading === 'usual')
     },
   )
 
   it.each([
-    ['4.5', 4.5, false],
-    ['4.50', 4.5, false],
-    ['4,50', 4.5, true],
-    ['€ 4,50', 4.5, true],
-    ['1.234,50', 1234.5, true],
-    ['1,234.50', 1234.5, true],
-    ['4,50 EUR', 4.5, true],
-    ['1.', 1, true],
-    ['-1', -1, false],
-    ['-4,50', -4.5, true],
-    ['€ −1.234,50', -1234.5, true],
-    ['--1', undefined, false],
-    ['-', undefined, false],
-    ['1e5', undefined, false],
-    ['1,23,4.5', undefined, false],
-    ['1.234', 1.234, true],
-    ['€ 1.234', 1.234, true],
-    ['1,2345', 1.2345, true],
-    ['1,234,567', 1234567, true],
-    ['1.234.567', 1234567, true],
-    ['1.234,567.89', undefined, false],
-    ['four', undefined, false],
-  ])('the price %s is read as %s, with a warning: %s', (text, price, warns) => {
-    const [row] = read(`price;card\n${text};x`)
-    expect(row!.item.price).toBe(price)
-    expect(Object.keys(row!.errors)).toEqual(price === undefined ? ['price'] : [])
-    expect(row!.warnings.length > 0).toBe(warns)
+    ['2'],
+    ['2.0'],
+    ['2,0'],
+    ['3 4', false],
+    ['9 99', false],
+    ['2 €', false],
+    ['2.000', false],
+  ])('the quantity %s can be read: %s', (text, isRead = true) => {
+    const [row] = read(`quantity;card\n${text};x`)
+    expect([row!.item.quantity, Object.keys(row!.errors)]).toEqual(
+      isRead ? [2, []] : [undefined, ['quantity']],
+    )
+  })
+
+  it('one note counts the rows with a decimal comma or a euro sign', () => {
+    const notes = (...prices: string[]) => usualNote(read(['price;card', ...prices].join('\n')))
+    expect(notes('1.50;x', '1.234,50;x', '1,234;x')).toBeUndefined()
+    expect(notes('1.50;x', '2,50;x')).toBe('price “2,50” was read as 2.50.')
+    expect(notes('2,5;x', '€ 3;x', '4;x', '4,5;x')).toBe(
+      'price “2,5” was read as 2.50, and 2 more rows in the same way.',
+    )
+  })
+
+  it('rows come first whose price is in doubt, then those with doubtful numbers', () => {
+    const rows = ['x,NM,2.5,1,10', 'x,,1.2345,1,', 'x,,2,1,', 'x,,2.5,1,', 'x,,1,50,,']
+    const all = read(['card,condition,price,quantity,grading_grade', ...rows].join('\n'))
+    const order = byRisk(all).map((row) => all.indexOf(row))
+    expect(order).toEqual([2, 4, 1, 0, 3])
   })
 
   it.each([
     ['1,234', '1234 or 1.23'],
+    ['1.234', '1234 or 1.23'],
+    ['1.250', '1250 or 1.25'],
     ['€ 12,500', '12500 or 12.5'],
     ['0,999 EUR', '999 or 0.99'],
-  ])('the price %s is refused, because its comma can separate thousands or cents', (text, both) => {
-    const [row] = read(`price;card\n${text};x`)
-    expect(row!.item.price).toBeUndefined()
-    expect(row!.errors).toEqual({
-      price: [`The price field can mean two numbers: “${text}”. Write ${both}.`],
-    })
-    expect(row!.warnings).toEqual([])
-  })
+  ])(
+    'the price %s is refused, because its comma or point can separate thousands or cents',
+    (text, both) => {
+      const [row] = read(`price;card\n${text};x`)
+      expect(row!.item.price).toBeUndefined()
+      expect(row!.errors).toEqual({
+        price: [`The price field can mean two numbers: “${text}”. Write ${both}.`],
+      })
+      expect(row!.warnings).toEqual([])
+    },
+  )
 
   const { card, description, reference, photo_urls } =
     openapi.components.schemas.OwnCardListingItem.properties

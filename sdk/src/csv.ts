@@ -49,10 +49,17 @@ const MAX_URL_LENGTH = 2_048
 const REFUSED_LENGTH = 100
 
 /**
- * Name of the columns beyond the header. It is in the file of the failed rows too: a row that nobody has corrected fails
- * again.
+ * Name of the columns beyond the header, and of columns without a name in a file that commas separate. It is in the file of
+ * the failed rows too: a row that nobody has corrected fails again.
  */
 export const NO_COLUMN = '(no column)'
+
+/** An empty value beyond the header, where it shows that a decimal comma may have made two values of one. */
+const EMPTY = '(empty)'
+
+/** The warning about a price that a comma outside quotes may have cut. It is the same for all rows, to group them. */
+export const CUT_PRICE =
+  'The price has no decimals, but a comma outside quotes may have cut it: check the price and the values after it.'
 
 /** The file can't be read as a whole. The message is for people. */
 export class CsvError extends Error {
@@ -64,6 +71,8 @@ export type CsvFile = {
   rows: CsvRow[]
   /** A spreadsheet of the same person expects it in the file of the failed rows as well. */
   separator: string
+  /** Whether commas separate a row into more values than the header has columns: other prices may be cut, too. */
+  hasCutRows: boolean
 }
 
 export type CsvRow = {
@@ -85,8 +94,12 @@ export type ReadRow = {
   item: Item
   /** Values that are no numbers, too long to send, or more than the columns. The service checks everything else. */
   errors: Messages
-  /** Values that were read differently from how they are written, or are ignored. */
+  /** Values that may mean something else for their writer, or are ignored. */
   warnings: string[]
+  /** How important the warnings are: 2 for a price that may be cut, 1 for a doubtful number. */
+  risk: number
+  /** A number whose decimal comma or euro sign leaves no doubt: one note for the file is enough. */
+  note: string | undefined
 }
 
 /**
@@ -105,23 +118,35 @@ export function readCsv(bytes: Uint8Array): CsvFile {
   const { data, errors } = Papa.parse<string[]>(text, { delimiter: separator })
   const quotes = errors.find(({ type }) => type === 'Quotes')
   if (quotes) {
-    throw new CsvError(`A quotation mark is not closed (near row ${(quotes.row ?? 0) + 1}).`)
+    const near = `(near row ${(quotes.row ?? 0) + 1})`
+    throw new CsvError(
+      quotes.code === 'InvalidQuotes'
+        ? `Text follows a closing quotation mark ${near}, or an earlier mark is not closed. Write a mark inside a value twice.`
+        : `A quotation mark is not closed ${near}.`,
+    )
   }
   const [header, ...rows] = data.flatMap((values, i) =>
     isEmpty(values) ? [] : { number: i + 1, values },
   )
   if (!header || rows.length === 0) throw new CsvError('The file has no rows below its header.')
   if (rows.length > MAX_ROWS) throw new CsvError('The file has more than 100,000 rows.')
-  const width = Math.max(header.values.length, ...lengthsOf(rows))
-  const names = header.values.map((name, i) => name.trim() || `Column ${i + 1}`)
-  return {
-    columns: Array.from({ length: width }, (_, i) => names[i] ?? NO_COLUMN),
-    rows: rows.map(({ number, values }) => ({
-      number,
-      values: filled(values.map(withoutMark), width),
-    })),
-    separator,
-  }
+  const { length } = header.values
+  const width = Math.max(length, ...lengthsOf(rows))
+  const hasCommas = separator === ','
+  // The first column is often a number that a program has added. No decimal comma moves a value into it.
+  const names = header.values.map(
+    (name, i) => name.trim() || (hasCommas && i > 0 ? NO_COLUMN : `Column ${i + 1}`),
+  )
+  const columns = Array.from({ length: width }, (_, i) => names[i] ?? NO_COLUMN)
+  const read = rows.map(({ number, values }) => {
+    const texts = values.map(withoutMark)
+    // Spreadsheets fill all rows to the same width. A longer one has more values, even if the last of them are empty.
+    const marked = texts.map((text, i) => (i >= length && text.trim() === '' ? EMPTY : text))
+    return { number, values: filled(hasCommas ? marked : texts, width) }
+  })
+  const hasCutRows =
+    hasCommas && read.some(({ values }) => tooManyValuesError(values, columns) !== undefined)
+  return { columns, rows: read, separator, hasCutRows }
 }
 
 /**
@@ -247,21 +272,57 @@ function unknownStatusError(
 }
 
 /**
- * The message about a row that has a value beyond the header: a decimal comma outside quotes has made two values of one,
- * and the values after it are in columns of others.
+ * The message about a row that has a value beyond the header, or under a column without a name: a decimal comma outside
+ * quotes has made two values of one, and the values after it are in columns of others.
+ *
+ * @param read the columns that the seller has chosen
  */
-export function tooManyValuesError(row: string[], columns: string[]): string | undefined {
-  return row.some((value, i) => columns[i] === NO_COLUMN && value.trim() !== '')
-    ? `The row has more values than the header has columns: put each value that contains the separator in quotes. In the file of failed rows, leave the column ${NO_COLUMN} empty.`
+export function tooManyValuesError(
+  row: string[],
+  columns: string[],
+  read: (number | null)[] = [],
+): string | undefined {
+  return row.some((value, i) => columns[i] === NO_COLUMN && value.trim() && !read.includes(i))
+    ? `The row has more values than the header has columns: put each value that contains the separator in quotes, and give each column a name. In the file of failed rows, leave the column ${NO_COLUMN} empty.`
     : undefined
 }
 
-/** Reads one row. Empty values count as absent. */
-export function readRow(row: string[], mapping: Mapping, columns: string[]): ReadRow {
+/**
+ * Whether a comma outside quotes may have made two values of the price: it has no decimals, and either another row of the
+ * file has too many values, or this one lacks an empty value at its end and looks like a complete row. Then a number of two
+ * or three digits follows the price, and another one is where no number is expected. One digit is enough if that is the
+ * description.
+ */
+export function isPriceCut(
+  row: string[],
+  { price, quantity, description }: Pick<Mapping, 'price' | 'quantity' | 'description'>,
+  { separator, hasCutRows }: CsvFile,
+): boolean {
+  if (separator !== ',' || price === null) return false
+  const at = (position: number) => (row[position] ?? '').trim()
+  if (!/\d/.test(at(price)) || /[.,]/.test(at(price))) return false
+  if (hasCutRows) return true
+  const cents = at(price + 1)
+  const moved = Math.max(price, quantity ?? price) + 1
+  return (
+    /^\d{1,3}$/.test(cents) &&
+    /^\d+$/.test(at(moved)) &&
+    (cents.length > 1 || moved === description)
+  )
+}
+
+/** Reads one row of the file. Empty values count as absent. */
+export function readRow(row: string[], mapping: Mapping, file: CsvFile): ReadRow {
   const item: Item = {}
-  const tooMany = tooManyValuesError(row, columns)
+  const tooMany = tooManyValuesError(row, file.columns, Object.values(mapping))
   const errors: Messages = tooMany === undefined ? {} : { row: [tooMany] }
   const warnings: string[] = []
+  let risk = 0
+  let firstNote: string | undefined
+  if (isPriceCut(row, mapping, file)) {
+    warnings.push(CUT_PRICE)
+    risk = 2
+  }
   for (const field of FIELDS) {
     const position = mapping[field]
     const text = position === null ? '' : (row[position] ?? '').trim()
@@ -273,19 +334,35 @@ export function readRow(row: string[], mapping: Mapping, columns: string[]): Rea
       // The service still checks the other fields. Without a card it would also say that the row names none.
       item[field] = short(text)
     } else if (field === 'price' || field === 'quantity') {
-      const { value, error, warning } = readNumberField(field, text)
+      const { value, error, warning, note } = readNumberField(field, text)
       if (value !== undefined) item[field] = value
       if (error !== undefined) errors[field] = [error]
-      if (warning !== undefined) warnings.push(warning)
+      firstNote ??= note
+      if (warning !== undefined) {
+        warnings.push(warning)
+        risk ||= 1
+      }
     } else {
       item[field] = READERS[field]?.(text) ?? text
     }
   }
-  const status = unknownStatusError(row, mapping, columns)
+  const status = unknownStatusError(row, mapping, file.columns)
   if (status !== undefined) errors.status = [status]
   const ignored = ignoredGrade(item)
   if (ignored !== undefined) warnings.push(ignored)
-  return { item, errors, warnings }
+  return { item, errors, warnings, risk, note: firstNote }
+}
+
+/** Rows in the order in which people should see their warnings. */
+export const byRisk = <T extends { risk: number }>(rows: T[]): T[] =>
+  [...rows].sort((a, b) => b.risk - a.risk)
+
+/** One note about all numbers of a file whose decimal comma or euro sign leaves no doubt. */
+export function usualNote(rows: { note: string | undefined }[]): string | undefined {
+  const [first, ...more] = rows.flatMap(({ note = [] }) => note)
+  if (first === undefined || more.length === 0) return first && `${first}.`
+  const others = `${more.length} more ${more.length === 1 ? 'row' : 'rows'}`
+  return `${first}, and ${others} in the same way.`
 }
 
 /** The warning about the grade of a card that is listed as an ungraded one: the service ignores it. */
@@ -342,49 +419,58 @@ const READERS: Partial<Record<Field, (text: string) => string | string[]>> = {
   photo_urls: urlsIn,
 }
 
-/** Reads a number in a column, with the message about a value that is none or the warning about one that was adapted. */
+/**
+ * Reads a number in a column, with the message about a value that is none, the warning about one that may mean another
+ * number, or the note about a decimal comma or a euro sign.
+ */
 export function readNumberField(
   field: string,
   text: string,
-): { value?: number; error?: string; warning?: string } {
-  const { value, isAdapted, meanings } = readNumber(text)
-  if (value === undefined) {
+): { value?: number; error?: string; warning?: string; note?: string } {
+  const { value, reading, meanings } = readNumber(text)
+  // An amount of euros is no quantity: a decimal comma outside quotes may have moved it.
+  if (value === undefined || (field !== 'price' && text.search(CURRENCY) >= 0)) {
     const problem = meanings
       ? `can mean two numbers: “${text}”. Write ${meanings.join(' or ')}.`
       : `must be a number: “${text}”.`
     return { error: `The ${field} field ${problem}` }
   }
-  if (!isAdapted) return { value }
+  if (reading === undefined) return { value }
   // The service rounds prices to cents.
   const cents = field === 'price' && Math.round(Number(`${value}e2`))
   const listed = cents ? (cents / 100).toFixed(2) : value
-  return { value, warning: `${field} “${text}” was read as ${listed}.` }
+  const sentence = `${field} “${text}” was read as ${listed}`
+  return reading === 'usual' ? { value, note: sentence } : { value, warning: `${sentence}.` }
 }
 
-/** `isAdapted` if the text may mean another number for its writer. */
-type NumberRead = { value?: number; isAdapted?: boolean; meanings?: [number, number] }
+/**
+ * `reading` is absent if the text is a number as in the API, 'usual' if only its decimal comma or euro sign differs, and
+ * 'doubtful' if it may mean another number for its writer.
+ */
+type NumberRead = { value?: number; reading?: 'usual' | 'doubtful'; meanings?: [number, number] }
+
+const CURRENCY = /^(?:€|EUR)\s*|\s*(?:€|EUR)$/gi
+
+/** Thousands may be separated, all in the same way. `12,-` has no cents. */
+const NUMBER = /^([-−]?)(\d+|[1-9]\d{0,2}(?:([.,\s])\d{3})(?:\3\d{3})*)(?:([.,])(\d*|[-–—]{1,2}))?$/
 
 /**
- * Reads a number with a decimal point, as the API does: 1.234 is less than two. A decimal comma, separators of thousands
- * and a euro sign are accepted. A comma before three digits can separate thousands or decimals: there is no value then,
- * only both meanings. Negative numbers are read as well, so that the service can say which numbers it accepts.
+ * Reads a number with a decimal point or comma. Separators of thousands and a euro sign at either end are accepted. A comma
+ * or point before three digits can separate thousands or decimals: there is no value then, only both meanings. Negative
+ * numbers are read as well, so that the service can say which numbers it accepts.
  */
 export function readNumber(text: string): NumberRead {
-  const [plain, decimals = ''] = /^-?\d+(?:\.(\d+))?$/.exec(text) ?? []
-  // A point before three digits separates thousands in some countries.
-  if (plain !== undefined) return { value: Number(plain), isAdapted: decimals.length > 2 }
-  const [, sign, bare = ''] = /^([-−]?)(.*)$/.exec(text.replaceAll(/[€\s]|EUR/gi, ''))!
-  const signed = (digits: string) => (sign ? -Number(digits) : Number(digits))
-  const last = Math.max(bare.lastIndexOf(','), bare.lastIndexOf('.'))
-  // A separator that occurs twice is that of thousands.
-  const isDecimal = last >= 0 && bare.indexOf(bare[last]!) === last
-  const whole = isDecimal ? bare.slice(0, last) : bare
-  const fraction = isDecimal ? bare.slice(last + 1) : ''
-  if (!/^(\d+|\d{1,3}([.,])\d{3}(\2\d{3})*)$/.test(whole) || !/^\d*$/.test(fraction)) return {}
-  if (bare[last] === ',' && fraction.length === 3 && /^\d+$/.test(whole)) {
-    return { meanings: [signed(whole + fraction), signed(`${whole}.${fraction.slice(0, 2)}`)] }
+  const bare = text.replaceAll(CURRENCY, '')
+  const [matched, sign, whole = '', separator, point, decimals = ''] = NUMBER.exec(bare) ?? []
+  if (matched === undefined || (separator && separator === point)) return {}
+  const signed = (digits: string) => (sign ? -1 : 1) * Number.parseFloat(digits)
+  if (!separator && /^\d{3}$/.test(decimals)) {
+    return { meanings: [signed(whole + decimals), signed(`${whole}.${decimals.slice(0, 2)}`)] }
   }
-  return { value: signed(`${whole.replaceAll(/[.,]/g, '')}.${fraction || 0}`), isAdapted: true }
+  const value = signed(`${whole.replaceAll(/\D/g, '')}.${decimals}`)
+  if (/^-?\d+(\.\d\d?)?$/.test(text)) return { value }
+  const isUsual = !separator && (point === undefined || /^.{1,2}$/.test(decimals))
+  return { value, reading: isUsual ? 'usual' : 'doubtful' }
 }
 
 /** The messages of a row. The service reports an item without card and product under both fields; it is one mistake. */

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { DropZone, FileTrigger } from 'react-aria-components'
 import {
+  byRisk,
   CsvError,
   type CsvFile,
   FIELDS,
@@ -14,6 +15,7 @@ import {
   readCsv,
   readRow,
   repeatedReferences,
+  usualNote,
   withCard,
 } from '../../../sdk/src/csv.ts'
 import { ignoredColumns, ownExportWarning, totalsOf } from '../../../sdk/src/csv-preview.ts'
@@ -165,6 +167,8 @@ type Row = {
   number: number
   item: Item
   warnings: string[]
+  risk: number
+  note: string | undefined
   reasons: string[]
   candidates: Candidate[]
   /** The name and the card that the check has found. */
@@ -241,7 +245,8 @@ function Preview({
 
   const good = rows?.filter(isListable) ?? []
   const bad = rows?.filter((row) => !isListable(row)) ?? []
-  const warned = good.filter(({ warnings }) => warnings.length > 0)
+  const warned = byRisk(good.filter(({ warnings }) => warnings.length > 0))
+  const note = usualNote(rows ?? [])
   /** The choices of the rows that have exactly one candidate of their own language. */
   const inOwnLanguage = bad.flatMap(({ item, candidates }): [string, string][] => {
     const [own, ...others] = candidates.filter(({ language }) => language === item.language)
@@ -288,6 +293,7 @@ function Preview({
               ` ${plural(leftOut, 'row is', 'rows are')} left out, because the status is sold or hidden.`}
           </p>
           {ignored.length > 0 && <p>Ignored columns: {ignored.join(', ')}.</p>}
+          {note && <p className="help">{note}</p>}
           {exportWarning && <Notice tone="warn">{exportWarning}</Notice>}
           {mark && (
             <Notice tone="warn">
@@ -308,10 +314,11 @@ function Preview({
             <RowList
               label="Rows with mistakes"
               rows={bad}
+              isOpen
               onChoose={(item, card) => choose([[wantedBy(item), card]])}
             />
           )}
-          {warned.length > 0 && <RowList label="Rows with warnings" rows={warned} />}
+          {warned.length > 0 && <RowList label="Rows with warnings" rows={warned} isOpen />}
           {good.length > 0 && <RowList label="Rows that can be listed" rows={good} />}
         </Section>
       )}
@@ -380,10 +387,10 @@ async function checkAll(
   signal: AbortSignal,
   report: (done: number) => void,
 ): Promise<Row[]> {
-  const { columns, rows } = csv
+  const { rows } = csv
   const leftOut = leftOutRows(csv)
   const read = rows.flatMap(({ values }, position) =>
-    leftOut.has(position) ? [] : { position, ...readRow(values, mapping, columns) },
+    leftOut.has(position) ? [] : { position, ...readRow(values, mapping, csv) },
   )
   for (const { item } of read) {
     const chosen = choices.get(wantedBy(item))
@@ -404,7 +411,7 @@ async function checkAll(
   }
   await Promise.all([work(), work()])
   const all: Row[] = []
-  for (const { position, item, errors, warnings } of read) {
+  for (const { position, item, errors, warnings, risk, note } of read) {
     const checked = answers.get(keyOf({ item }))!
     // A value that is no number or too long is not in the item: its own message says more.
     const merged = { ...checked.errors, ...errors }
@@ -413,6 +420,8 @@ async function checkAll(
       number: rows[position]!.number,
       item,
       warnings,
+      risk,
+      note,
       reasons: messagesOf(merged),
       // The likely ones first.
       candidates: (checked.candidates ?? []).toSorted(
@@ -447,14 +456,16 @@ const traitsOf = ({ card, condition, language, printing, price, quantity, ...mor
 function RowList({
   label,
   rows,
+  isOpen = false,
   onChoose,
 }: {
   label: string
   rows: Row[]
+  isOpen?: boolean
   onChoose?: (item: Item, card: string) => void
 }) {
   return (
-    <details open={onChoose !== undefined}>
+    <details open={isOpen}>
       <summary>
         {label} ({formatNumber(rows.length)})
       </summary>

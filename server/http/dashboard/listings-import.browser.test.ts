@@ -110,21 +110,21 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     const { member } = await newShop(app)
     const page = await app.open('/dashboard/listings/import', { member })
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
-    const rows = [
-      'sv3-125,NM,EN,"1,50",1,Foil,"1,40",left,',
-      'sv3-125,NM,EN,1000,2,,,,',
-      'sv3-125,NM,EN,free,1,,,,',
+    const rows = ['1,50;1;Foil;Matt;left;;', '1 050;1;;;;;', 'free;1;;;;;']
+    const lines = [
+      'price;quantity;Finish type;Finish type;;empty;card;condition;language',
+      ...rows.map((row) => `${row}sv3-125;NM;EN`),
     ]
-    const header = 'card,condition,language,price,quantity,Finish type,price,,empty'
-    await chooseFile(page, [header, ...rows].join('\n'))
+    await chooseFile(page, lines.join('\n'))
     const counts = page.getByRole('status').filter({ hasText: 'can be listed' })
     expect(await counts.textContent()).toBe(
       '2 rows can be listed, 1 of them has a warning, 1 row has mistakes.',
     )
-    const details = page.getByText('NM · EN · standard · €1.50 · 1 unit')
+    await page.getByText('price “1,50” was read as 1.50.').waitFor()
+    const details = page.getByText('NM · EN · standard · €1,050.00 · 1 unit')
     expect(await details.count()).toBe(2)
-    await page.getByText('2 listings, 3 units, total value €2,001.50.').waitFor()
-    await page.getByText('Ignored columns: Finish type, price (column 7), Column 8.').waitFor()
+    await page.getByText('2 listings, 2 units, total value €1,051.50.').waitFor()
+    await page.getByText('Ignored columns: Finish type, Finish type (column 4), Column 5.').waitFor()
     expect(await page.getByText('an export of this shop').count()).toBe(0)
     await expectAccessible(page)
   })

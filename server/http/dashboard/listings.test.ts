@@ -390,8 +390,9 @@ describe('import and export', () => {
     const { text } = await member.get(`${LISTINGS}/export`)
     const written = ["'=1+1", "'+1-1", "'-NM", "'@home", "''=1", "'n", '-1.5']
     for (const one of written) expect(text).toContain(`,${one},,Charizard ex,`)
-    const { columns, rows } = readCsv(Buffer.from(text))
-    const read = rows.map(({ values }) => readRow(values, guessMapping(columns), columns).item)
+    const csv = readCsv(Buffer.from(text))
+    const { columns, rows } = csv
+    const read = rows.map(({ values }) => readRow(values, guessMapping(columns), csv).item)
     expect(read.map(({ description }) => description)).toEqual(texts.toReversed())
     const failed = failedCsv(
       columns,
