@@ -815,7 +815,7 @@ describe('listings', () => {
     const named = body.results[0].listing.id
     await writeFile(
       file('prices.csv'),
-      `id,reference,price,quantity_delta\n${id},,9.99,\n,SHELF-1,"8,5",1\n999999,,1,\n`,
+      `id,reference,price,quantity_delta\n${id},,9.99,\n,SHELF-1,"8,5",1.0\n999999,,1,\n`,
     )
     const { code, stdout, stderr } = await run('listings reprice prices.csv --yes')
     expect([code, stdout]).toEqual([1, '2\t1\n'])
@@ -878,7 +878,9 @@ describe('listings', () => {
     const { code, stdout, stderr } = await run('listings reprice cents.csv --yes')
     expect([code, stdout]).toEqual([1, '2\t1\n'])
     expect(stderr).toMatch(/^row 2: The row has more values than the header has columns/m)
-    expect(stderr).toContain(`  row 3: ${CUT_PRICE}\n`)
+    expect(stderr).toContain(
+      `  row 3: ${CUT_PRICE}\n  row 4: An earlier row changes the same listing.\n`,
+    )
     expect((await seller.get(`/tools/v1/listings/${id}`)).body.data.price).toBe(9)
   })
 
@@ -946,7 +948,9 @@ describe('listings', () => {
     const { code, stderr } = await run('listings reprice unknown.csv')
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/^2 rows name no listing of the shop\.\nChange 2 listings: /),
+      expect.stringMatching(
+        /^2 rows name no listing of the shop\.\n {2}row 3: An earlier row changes the same listing\.\nChange 2 listings: /,
+      ),
     ])
     await writeFile(file('nowhere.csv'), 'id,price\n999998,5\n')
     const nowhere = await run('listings reprice nowhere.csv')
@@ -1016,7 +1020,7 @@ describe('listings', () => {
     const rows = [`${id},active`, `${id},active`, `${other},hidden`]
     await writeFile(file('shown.csv'), ['id,status', ...rows].join('\n'))
     const { stderr } = await run('listings reprice shown.csv')
-    expect(stderr).toMatch(/^1 listing would no longer be hidden\.\nChange 2 listings: /)
+    expect(stderr).toMatch(/\n1 listing would no longer be hidden\.\nChange 2 listings: /)
   })
 
   it('an import works in the root of a drive, which Windows refuses to create with another code than EEXIST', async () => {

@@ -211,7 +211,7 @@ async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise
   const rows: number[] = []
   const columns: string[][] = []
   let unknown = 0
-  for (const { row, change } of changes) {
+  for (const { row, change, warnings } of changes) {
     const { id, reference } = change
     const listing = found.get(id === undefined ? `reference ${reference}` : `id ${id}`)
     let names: string[] = CHANGED.filter((name) => name in change)
@@ -220,6 +220,7 @@ async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise
       names = differing(change, listing, uncertain)
       if (names.length === 0) continue
       sent.set(listing, uncertain)
+      if (sent.has(listing)) warnings.push('An earlier row changes the same listing.')
       if (listing.status === 'hidden' && change.status === 'active') shown.add(listing)
     } else {
       unknown += 1
@@ -320,8 +321,11 @@ function readValue(name: string, text: string): Read | undefined {
 }
 
 function wholeNumber(pattern: RegExp, kind: string) {
-  return (text: string, column: string): Read =>
-    pattern.test(text)
-      ? { value: Number(text) }
+  return (text: string, column: string): Read => {
+    // Spreadsheets and programs write 2 as 2.0.
+    const whole = text.replace(/(?<=\d)[.,]0{1,2}$/, '')
+    return pattern.test(whole)
+      ? { value: Number(whole) }
       : { error: `The ${column} field must be ${kind}: “${text}”.` }
 }
+  }
