@@ -607,6 +607,22 @@ describe('listings', () => {
     expect((await run('listings import own.csv --yes')).stderr).toContain('--map')
   })
 
+  it('an import refuses a file that has a column twice, unless --map names one of them', async () => {
+    const row = `${CARD},NM,EN,1,2.5,3.5`
+    for (const name of ['price', 'Price']) {
+      const header = `card,condition,language,quantity,price,${name}`
+      await writeFile(file('prices-twice.csv'), `${header}\n${row}\n`)
+      const args = ['listings', 'import', 'prices-twice.csv', '--dry-run']
+      const refused = await start(args).ended
+      expect([refused.code, refused.stderr]).toEqual([
+        2,
+        'The file has the column "price" twice.\n',
+      ])
+      const mapped = await start([...args, '--map', `${name}=price`]).ended
+      expect(mapped.code, name).toBe(name === 'price' ? 2 : 0)
+    }
+  })
+
   it('an import that is killed midway and started again lists each row once', async () => {
     await writeFile(file('killed.csv'), csvOf(900, '3.33'))
     const before = await totalOf()

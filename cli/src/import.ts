@@ -19,6 +19,7 @@ import {
   type ReadRow,
   readCsv,
   readRow,
+  repeatedFields,
   repeatedReferences,
   usualNote,
   withCard,
@@ -264,7 +265,11 @@ export function csvOf(bytes: Uint8Array): CsvFile {
   }
 }
 
-/** The columns that are found by their names, and those of `--map`. */
+/**
+ * The columns that are found by their names, and those of `--map`.
+ *
+ * @throws CommandError also for a field that has several columns
+ */
 function mapped(columns: string[], given: string[]): Mapping {
   const mapping = guessMapping(columns)
   for (const text of given) {
@@ -277,10 +282,17 @@ function mapped(columns: string[], given: string[]): Mapping {
         EXIT.usage,
       )
     }
+    if (columns.lastIndexOf(column) !== position) throw columnTwice(column)
     mapping[field] = position
   }
+  const repeated = repeatedFields(columns).find((field) => mapping[field] === null)
+  if (repeated !== undefined) throw columnTwice(repeated)
   return mapping
 }
+
+/** The error about a file of which one of several columns would have to be guessed. */
+export const columnTwice = (name: string) =>
+  new CommandError(`The file has the column "${name}" twice.`, EXIT.usage)
 
 /**
  * Checks the rows with the service, which lists nothing, and puts the cards that it finds into their items. Returns those

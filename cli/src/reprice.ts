@@ -22,6 +22,7 @@ import {
 } from './batches.ts'
 import {
   checkFailedFile,
+  columnTwice,
   counted,
   csvOf,
   keepFailed,
@@ -219,8 +220,8 @@ async function rowsThatChange({ client, out }: Session, changes: Row[]): Promise
       const uncertain = sent.get(listing) ?? new Set()
       names = differing(change, listing, uncertain)
       if (names.length === 0) continue
-      sent.set(listing, uncertain)
       if (sent.has(listing)) warnings.push('An earlier row changes the same listing.')
+      sent.set(listing, uncertain)
       if (listing.status === 'hidden' && change.status === 'active') shown.add(listing)
     } else {
       unknown += 1
@@ -274,7 +275,7 @@ function readChanges(bytes: Uint8Array): { csv: CsvFile; rows: Row[]; ignored: s
   }
   const repeated = names.find((name, i) => READERS[name] && names.indexOf(name) < i)
   if (repeated !== undefined) {
-    throw new CommandError(`The file has the column "${repeated}" twice.`, EXIT.usage)
+    throw columnTwice(repeated)
   }
   const mapping = guessMapping(columns)
   return {
@@ -327,5 +328,5 @@ function wholeNumber(pattern: RegExp, kind: string) {
     return pattern.test(whole)
       ? { value: Number(whole) }
       : { error: `The ${column} field must be ${kind}: “${text}”.` }
-}
   }
+}

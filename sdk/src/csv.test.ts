@@ -13,6 +13,7 @@ import {
   MAX_ROWS,
   readCsv,
   readRow,
+  repeatedFields,
   usualNote,
 } from './csv.ts'
 
@@ -267,7 +268,7 @@ describe('reading CSV', () => {
   )
 
   it('columns are found by their names in any case, by common other names, and in any order', () => {
-    const mapping = guessMapping(['SKU', 'Qty', 'Card ID', 'Photo URLs', 'price', 'Price', 'x'])
+    const mapping = guessMapping(['SKU', 'Qty', 'Card ID', 'Photo URLs', 'Price', 'x'])
     expect(mapping).toMatchObject({ reference: 0, quantity: 1, card: 2, photo_urls: 3, price: 4 })
     expect(mapping.product).toBeNull()
     expect(Object.keys(mapping)).toEqual([...FIELDS])
@@ -459,6 +460,20 @@ describe('reading CSV', () => {
       expect(row!.warnings).toEqual([])
     },
   )
+
+  it.each([
+    [['price', 'card', 'Price'], ['price']],
+    [['price', 'card', 'price_eur'], []],
+    [
+      ['qty', 'Qty', 'SKU', 'sku', 'notes', 'comments'],
+      ['quantity', 'reference'],
+    ],
+    [['qty', 'Qty', 'quantity'], []],
+  ])('a field has no column if several have the same name for it: %j', (columns, fields) => {
+    expect(repeatedFields(columns)).toEqual(fields)
+    const mapping = guessMapping(columns)
+    expect(fields.filter((field) => mapping[field as Field] !== null)).toEqual([])
+  })
 
   const { card, description, reference, photo_urls } =
     openapi.components.schemas.OwnCardListingItem.properties

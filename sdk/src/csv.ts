@@ -214,27 +214,35 @@ const ALIASES: Record<string, Field> = {
   sku: 'reference',
 }
 
-/**
- * Finds the column of each field by its name, or by another name if no column has this one. The first column with a name
- * wins.
- */
-export function guessMapping(columns: string[]): Mapping {
+/** The positions of the columns with the name of each field, or with another name for it if no column has this one. */
+function positionsOf(columns: string[]): [Field, number[]][] {
   const names = columns.map((column) =>
     column
       .trim()
       .toLowerCase()
       .replaceAll(/[\s_-]+/g, '_'),
   )
-  const positions = FIELDS.map((field): [Field, number] => [
-    field,
-    names.includes(field)
-      ? names.indexOf(field)
-      : names.findIndex((name) => ALIASES[name] === field),
-  ])
-  return Object.fromEntries(
-    positions.map(([field, position]) => [field, position < 0 ? null : position]),
-  ) as Mapping
+  return FIELDS.map((field) => {
+    const name = names.includes(field) ? field : names.find((name) => ALIASES[name] === field)
+    return [field, names.flatMap((other, i) => (other === name ? [i] : []))]
+  })
 }
+
+/**
+ * Finds the column of each field by its name, or by another name if no column has this one. The first of several other
+ * names wins. A field has no column if several have the same name for it.
+ */
+export const guessMapping = (columns: string[]): Mapping =>
+  Object.fromEntries(
+    positionsOf(columns).map(([field, [first = null, ...more]]) => [
+      field,
+      more.length > 0 ? null : first,
+    ]),
+  ) as Mapping
+
+/** The fields for which several columns have the same name: only the seller knows which one to read. */
+export const repeatedFields = (columns: string[]): Field[] =>
+  positionsOf(columns).flatMap(([field, positions]) => (positions.length > 1 ? [field] : []))
 
 const OFF_SALE = new Set(['sold', 'hidden'])
 

@@ -14,6 +14,7 @@ import {
   messagesOf,
   readCsv,
   readRow,
+  repeatedFields,
   repeatedReferences,
   usualNote,
   withCard,
@@ -257,7 +258,10 @@ function Preview({
   const ignored = ignoredColumns(csv, mapping)
   const options = [
     { value: '', label: 'Not in the file' },
-    ...csv.columns.map((column, i) => ({ value: String(i), label: column })),
+    ...csv.columns.map((column, i, all) => {
+      const isUnique = all.indexOf(column) === all.lastIndexOf(column)
+      return { value: String(i), label: isUnique ? column : `${column} (column ${i + 1})` }
+    }),
   ]
   return (
     <>
@@ -387,7 +391,11 @@ async function checkAll(
   signal: AbortSignal,
   report: (done: number) => void,
 ): Promise<Row[]> {
-  const { rows } = csv
+  const { columns, rows } = csv
+  const repeated = repeatedFields(columns).find((field) => mapping[field] === null)
+  if (repeated !== undefined) {
+    throw new Error(`The file has the column “${repeated}” twice. Choose the one to read.`)
+  }
   const leftOut = leftOutRows(csv)
   const read = rows.flatMap(({ values }, position) =>
     leftOut.has(position) ? [] : { position, ...readRow(values, mapping, csv) },

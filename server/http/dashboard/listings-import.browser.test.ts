@@ -112,10 +112,12 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await page.getByRole('button', { name: 'Choose a file' }).waitFor()
     const rows = ['1,50;1;Foil;Matt;left;;', '1 050;1;;;;;', 'free;1;;;;;']
     const lines = [
-      'price;quantity;Finish type;Finish type;;empty;card;condition;language',
-      ...rows.map((row) => `${row}sv3-125;NM;EN`),
+      'price;Price;quantity;Finish type;Finish type;;empty;card;condition;language',
+      ...rows.map((row) => `2;${row}sv3-125;NM;EN`),
     ]
     await chooseFile(page, lines.join('\n'))
+    await page.getByText('The file has the column “price” twice. Choose the one to read.').waitFor()
+    await page.getByLabel('price', { exact: true }).selectOption({ label: 'Price' })
     const counts = page.getByRole('status').filter({ hasText: 'can be listed' })
     expect(await counts.textContent()).toBe(
       '2 rows can be listed, 1 of them has a warning, 1 row has mistakes.',
@@ -124,7 +126,9 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     const details = page.getByText('NM · EN · standard · €1,050.00 · 1 unit')
     expect(await details.count()).toBe(2)
     await page.getByText('2 listings, 2 units, total value €1,051.50.').waitFor()
-    await page.getByText('Ignored columns: Finish type, Finish type (column 4), Column 5.').waitFor()
+    await page
+      .getByText('Ignored columns: price, Finish type, Finish type (column 5), Column 6.')
+      .waitFor()
     expect(await page.getByText('an export of this shop').count()).toBe(0)
     await expectAccessible(page)
   })
