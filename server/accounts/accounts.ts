@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
-import { validationError } from '../errors.ts'
+import { conflict, validationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { refuseTaken, setFirstPassword } from '../members/members.ts'
 import {
@@ -43,12 +43,14 @@ export async function createAccount(ctx: Context, wanted: NewAccount): Promise<A
  * Changes the given fields. Shipping options are replaced as a whole. A password is set for the first member, who keeps
  * signing in with the same e-mail address when that of the account changes. `setPayoutVerified` changes the verification.
  *
+ * @param check refuses the changes by throwing. The account that it gets can't change before they are made
  * @throws not_found, or validation_error if the e-mail address or slug is taken
  */
 export async function changeAccount(
   ctx: Context,
   id: number,
   changes: Omit<AccountChanges, 'payoutVerified'>,
+  check: (former: Account) => void = () => {},
 ): Promise<Account> {
   if (changes.timeZone !== undefined) requireTimeZone(changes.timeZone)
   return refuseTaken(() =>
@@ -76,6 +78,7 @@ export async function changeAccount(
         ${changes.slug === undefined ? db`for no key update` : db`for update`}
       `
       const former = await getAccount(tx, id)
+      check(former)
       if (Object.keys(columns).length > 0) {
         await db`update accounts set ${db(columns)} where id = ${id}`
       }
@@ -103,15 +106,20 @@ export async function changeAccount(
  * Replaces the shipping options at the seller's request. While the marketplace sells no labels, the seller can't add an
  * option with one: buyers would pay the marketplace for a parcel that the seller has to pay.
  *
- * @throws validation_error
+ * @param isCurrent whether these are the options that the seller wants to replace
+ * @throws validation_error, or conflict unless `isCurrent`
  */
 export async function changeOwnShippingOptions(
   ctx: Context,
   id: number,
   options: ShippingOption[],
+  isCurrent: (former: ShippingOption[]) => boolean = () => true,
 ): Promise<void> {
-  if (ctx.config.carrier === undefined) {
-    const { shippingOptions } = await getAccount(ctx, id)
+  await changeAccount(ctx, id, { shippingOptions: options }, ({ shippingOptions }) => {
+    if (!isCurrent(shippingOptions)) {
+      throw conflict('The shipping options were changed meanwhile. Try again.')
+    }
+    if (ctx.config.carrier !== undefined) return
     const isNewLabel = ({ code, fulfilment }: ShippingOption) =>
       fulfilment === 'platform' &&
       !shippingOptions.some((stored) => stored.code === code && stored.fulfilment === fulfilment)
@@ -121,8 +129,7 @@ export async function changeOwnShippingOptions(
       const message = `The ${field} field must be self_ship, because the marketplace sells no labels.`
       throw validationError({ [field]: [message] })
     }
-  }
-  await changeAccount(ctx, id, { shippingOptions: options })
+  })
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Me } from '../../../server/http/dashboard/me.ts'
 import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
 import type { Data } from '../api.ts'
-import { get, patch, put } from '../client.ts'
+import { ApiError, get, patch, put } from '../client.ts'
 import { readAfter } from '../query-client.ts'
 
 export type { ShippingOptionsRecord }
@@ -10,13 +10,22 @@ export type ShippingOptionRecord = ShippingOptionsRecord[number]
 export const changeShop = (changes: ShopChanges) =>
   readAfter(patch('settings/shop', changes), ['me'])
 
+/** Other members can change the options between the read and the save of an attempt. */
+const MAX_ATTEMPTS = 5
+
 /** Changes the current options: other members may have changed them since the page read them. */
 export function changeShippingOptions(
   change: (current: ShippingOptionsRecord) => ShippingOptionsRecord,
 ) {
-  const save = async () => {
+  const save = async (attempt = 1): Promise<void> => {
     const { account } = (await get<Data<Me>>('me', { isSave: true })).data
-    await put('settings/shipping-options', { shipping_options: change(account.shipping_options) })
+    const { shipping_options, shipping_options_version: version } = account
+    const body = { shipping_options: change(shipping_options), version }
+    await put('settings/shipping-options', body).catch((error) => {
+      const isConflict = error instanceof ApiError && error.type === 'conflict'
+      if (isConflict && attempt < MAX_ATTEMPTS) return save(attempt + 1)
+      throw error
+    })
   }
   return readAfter(save(), ['me'])
 }

@@ -4,13 +4,17 @@ import type { Service } from '../../service.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import type { App } from '../schema.ts'
 import { Data, Nullable, Timestamp } from '../schema.ts'
-import { AccountSchema, accountJson } from '../shapes/account.ts'
+import { AccountSchema, accountJson, shippingOptionsVersion } from '../shapes/account.ts'
 
 const MeSchema = Type.Object({
   email: Type.String(),
   account: Type.Intersect([
     AccountSchema,
-    Type.Object({ time_zone: Type.String(), on_holiday: Type.Boolean() }),
+    Type.Object({
+      time_zone: Type.String(),
+      on_holiday: Type.Boolean(),
+      shipping_options_version: Type.String(),
+    }),
   ]),
   sandbox: Type.Boolean(),
   buys_labels: Type.Boolean({ description: 'Whether a carrier charges for labels' }),
@@ -34,7 +38,12 @@ export function meApi(app: App, ctx: Service): void {
       const account = await getAccount(ctx, member.accountId)
       const { email } = member
       const { timeZone: time_zone, onHoliday: on_holiday, isShown } = account
-      const shop = { ...accountJson(account), time_zone, on_holiday }
+      const shop = {
+        ...accountJson(account),
+        time_zone,
+        on_holiday,
+        shipping_options_version: shippingOptionsVersion(account.shippingOptions),
+      }
       return {
         data: {
           email,

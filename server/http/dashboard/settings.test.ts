@@ -102,6 +102,32 @@ describe('the settings of a shop', () => {
     expect(Object.keys(body.error.fields)).toEqual(['shipping_options.1.code'])
     expect((await shopOf(member)).shipping_options).toEqual(options)
   })
+
+  it('of several members who change the shipping options at once, one succeeds, and the others are 409 until they have read the new list', async () => {
+    const first = await app.member()
+    const members = [first, await app.member(first.accountId), await app.member(first.accountId)]
+    const { priceCents: _, ...option } = LABEL
+    const add = async (member: SignedInClient, i: number) => {
+      const { shipping_options, shipping_options_version } = await shopOf(member)
+      const added = { ...option, code: `option-${i}`, price: i }
+      return () =>
+        member.put(`${SETTINGS}/shipping-options`, {
+          payload: {
+            shipping_options: [...shipping_options, added],
+            version: shipping_options_version,
+          },
+        })
+    }
+    for (let waiting = [...members.keys()]; waiting.length > 0; ) {
+      const puts = await Promise.all(waiting.map((i) => add(members[i]!, i)))
+      const statuses = (await Promise.all(puts.map((put) => put()))).map(({ status }) => status)
+      expect(statuses.toSorted()).toEqual([204, ...Array(waiting.length - 1).fill(409)])
+      waiting = waiting.filter((_, n) => statuses[n] === 409)
+    }
+    const { shipping_options } = await shopOf(first)
+    const codes = shipping_options.map(({ code }: { code: string }) => code)
+    expect(codes.toSorted()).toEqual(['option-0', 'option-1', 'option-2'])
+  })
 })
 
 describe('the settings of a member', () => {

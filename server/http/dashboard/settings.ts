@@ -13,6 +13,7 @@ import {
   type ShippingOptionsInput,
   ShopName,
   shippingOptions,
+  shippingOptionsVersion,
 } from '../shapes/account.ts'
 import { limitAttempts, limitEmailChanges } from '../sign-in-limits.ts'
 
@@ -29,6 +30,16 @@ const PasswordInput = Type.Object({
 const EmailInput = Type.Object({
   email: Email(),
   password: FilledText({ maxLength: 1_000 }),
+})
+
+const ShippingOptionsChange = Type.Object({
+  ...ShippingOptionsBody.properties,
+  version: Type.Optional(
+    Type.String({
+      description:
+        '`shipping_options_version` of the list that is replaced. 409 if it is not the current one',
+    }),
+  ),
 })
 
 export type ShopChanges = Static<typeof ShopInput>
@@ -50,10 +61,15 @@ export function settingsApi(app: App, ctx: Service): void {
 
   app.put(
     '/settings/shipping-options',
-    { schema: { body: ShippingOptionsBody, response: saved } },
-    async ({ member, body }, reply) => {
-      const options = shippingOptions(body.shipping_options)
-      await changeOwnShippingOptions(ctx, member.accountId, options)
+    { schema: { body: ShippingOptionsChange, response: saved } },
+    async ({ member, body: { shipping_options, version } }, reply) => {
+      const options = shippingOptions(shipping_options)
+      await changeOwnShippingOptions(
+        ctx,
+        member.accountId,
+        options,
+        (former) => version === undefined || version === shippingOptionsVersion(former),
+      )
       return reply.code(204).send(null)
     },
   )

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import type { Account, AccountChanges, ShippingOption } from '../../accounts/account.ts'
 import { centsFromEuros, eurosFromCents } from '../../cents.ts'
@@ -244,6 +245,10 @@ export function accountChanges(body: Static<typeof AccountPatch>): AccountChange
     shippingOptions: body.shipping_options && shippingOptions(body.shipping_options),
   }
 }
+
+/** Distinguishes a list of shipping options from another one of the account. */
+export const shippingOptionsVersion = (options: ShippingOption[]): string =>
+  hash('sha256', JSON.stringify(options.map(ownShippingOptionJson)), 'base64url')
 
 /** The known fields of a shipping option, in the published order. */
 const pick = ({
