@@ -109,9 +109,9 @@ export const randomName = () =>
     byte.toString(16).padStart(2, '0'),
   ).join('')
 
-/** The address of an API call, for links to files. A link sends no headers, so it names the page's account itself. */
+/** The address of an API call, for links to files. A link sends no headers, so it names the page's member itself. */
 export const apiUrl = (path: string, query: Query = {}): string =>
-  addressOf(path, { ...query, account: session.account() })
+  addressOf(path, { ...query, member: session.member() })
 
 function addressOf(path: string, query: Query = {}): string {
   const parameters = Object.entries(query).flatMap(([name, value]) =>
@@ -148,13 +148,13 @@ async function request(method: string, path: string, options: Options = {}): Pro
   const { query, body, signal, idempotencyKey, isSave = method !== 'GET' } = options
   const advice = adviceAfter(method, options)
   const token = api.token?.()
-  const account = session.account()
+  const member = session.member()
   const response = await fetch(addressOf(path, query), {
     method,
     credentials: 'same-origin',
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(account !== undefined && { 'x-account': String(account) }),
+      ...(member !== undefined && { 'x-member': String(member) }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     },
@@ -178,7 +178,7 @@ async function request(method: string, path: string, options: Options = {}): Pro
     api.onUnauthorized(isSave)
     throw await errorOf(response)
   }
-  session.is(response.headers.has('x-account') ? 'of another shop' : 'valid')
+  session.is(response.headers.has('x-member') ? 'of another member' : 'valid')
   if (!response.ok) throw await errorOf(response)
   return response
 }

@@ -1,18 +1,18 @@
 import { createStore } from './ui/store.ts'
 
 /**
- * The session that the page was loaded with. All tabs share one session, so a sign-in to another shop in another tab would
- * make this one work there. Every request names its account, and the service refuses that of another session.
+ * The session that the page was loaded with. All tabs share one session, so a sign-in as another member in another tab
+ * would make this one act for that member. Every request names its member, and the service refuses that of another session.
  */
-type State = 'valid' | 'ended' | 'of another shop'
+type State = 'valid' | 'ended' | 'of another member'
 
 export const session = {
-  /** The account that the page was loaded for. */
-  account: (): number | undefined => account,
+  /** The member whom the page was loaded for. */
+  member: (): number | undefined => member,
 
-  /** The first account that the service names stays that of the page. */
+  /** The first member whom the service names stays that of the page. */
   load(id: number): void {
-    account ??= id
+    member ??= id
   },
 
   state: (): State => state.get(),
@@ -33,7 +33,7 @@ export const session = {
   },
 }
 
-let account: number | undefined
+let member: number | undefined
 const state = createStore<State>('valid')
 
 export const useSession = state.use

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { notFound } from '../errors.ts'
+import { ApiError, notFound } from '../errors.ts'
 import { recordSignInEvent } from './audit.ts'
 import { generateToken, hashToken, looksLikeToken } from './token.ts'
 
@@ -101,6 +101,20 @@ export async function memberOf(ctx: Context, token: string): Promise<SignedInMem
     `
   }
   return member
+}
+
+/**
+ * Checks that the page of a request was loaded for the member who is signed in. The tabs of a browser share one session, so
+ * a tab can outlive its own.
+ *
+ * @param named the member's id; undefined if the request doesn't name it
+ * @throws conflict with a header, which distinguishes it from other conflicts
+ */
+export function requirePageMember({ id }: SignedInMember, named: unknown): void {
+  if (named === undefined || named === String(id)) return
+  throw new ApiError('conflict', 'You have signed in as somebody else in another tab.', {
+    headers: { 'x-member': String(id) },
+  })
 }
 
 /** Ends the session of a browser that signs out. */

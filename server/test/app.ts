@@ -65,6 +65,10 @@ export type TestApp = {
   seller(options?: { scopes?: readonly Scope[]; account?: Partial<NewAccount> }): Promise<Seller>
   /** Signs a new member in and returns a client of the dashboard's API. Without an account, creates a seller. */
   member(accountId?: number): Promise<SignedInClient>
+  /** The member with another session. */
+  signInAgain(
+    member: Pick<SignedInClient, 'accountId' | 'memberId' | 'email'>,
+  ): Promise<SignedInClient>
 }
 
 /** A client with the key of a seller. */
@@ -135,6 +139,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     const { key, secret } = await createKey(ctx, id, { scopes }, { isAnnounced: false })
     return { ...withToken(secret), key: secret, keyId: key.id, accountId: id }
   }
+  const signIn: TestApp['signInAgain'] = async ({ accountId, memberId, email }) => {
+    const secret = await startSession(ctx, { id: memberId, passwordHash: null }, {})
+    const cookie = `${sessionCookieName(config)}=${secret}`
+    const signedIn = client(app, check, { cookie, origin: new URL(publicUrl).origin })
+    return { ...signedIn, accountId, memberId, email, cookie }
+  }
   return {
     app,
     ctx,
@@ -156,11 +166,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
         values (${shop}, ${email}, ${ctx.now()})
         returning id
       `
-      const memberId = row!.id
-      const cookie = `${sessionCookieName(config)}=${await startSession(ctx, { id: memberId, passwordHash: null }, {})}`
-      const signedIn = client(app, check, { cookie, origin: new URL(publicUrl).origin })
-      return { ...signedIn, accountId: shop, memberId, email, cookie }
+      return signIn({ accountId: shop, memberId: row!.id, email })
     },
+    signInAgain: signIn,
   }
 }
 

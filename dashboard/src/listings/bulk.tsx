@@ -180,7 +180,7 @@ function BulkDialog({
     try {
       await editAll({ target, count }, begun, stop.current.signal, setProgress)
     } catch (error) {
-      // The search may find other listings now. The selection is dropped. A session of another shop is a conflict as well.
+      // The search may find other listings now. The selection is dropped. A session of another member is a conflict as well.
       const isConflict = error instanceof ApiError && error.type === 'conflict'
       if (isConflict && session.state() === 'valid') {
         begun.isDone = true

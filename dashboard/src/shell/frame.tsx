@@ -85,10 +85,10 @@ function Banners({ sandboxNotice, banner }: Pick<FrameProps, 'sandboxNotice' | '
             <SignInLink />
           </Banner>
         )}
-        {session === 'of another shop' && (
+        {session === 'of another member' && (
           <Banner tone="warn">
-            <strong>You have signed in to another shop in another tab.</strong> This page shows the
-            former one and can’t change anything.{' '}
+            <strong>You have signed in as somebody else in another tab.</strong> This page belongs
+            to the former member and can’t change anything.{' '}
             <Button size="small" onPress={() => window.location.reload()}>
               Reload the page
             </Button>

@@ -10,7 +10,7 @@ export const useMe = (staleTime = 60_000) =>
     queryKey: ['me'],
     queryFn: async () => {
       const me = await get<Data<Me>>('me')
-      session.load(me.data.account.id)
+      session.load(me.data.id)
       return me
     },
     select: ({ data }) => data,

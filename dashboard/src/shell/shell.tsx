@@ -55,6 +55,7 @@ export function Shell() {
             )}
             <li>
               <form method="post" action={`${SERVICE}signout`}>
+                <input type="hidden" name="member" value={me.id} />
                 <Button type="submit" look="quiet" icon="signOut">
                   Sign out
                 </Button>

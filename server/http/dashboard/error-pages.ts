@@ -24,10 +24,10 @@ export function showErrorsAsPages(app: FastifyInstance, { publicUrl }: Config): 
   })
 }
 
-/** The path in browsers, for whichever account signs in. */
+/** The path in browsers, for whichever member signs in. */
 function ownPathOf(url: string, publicUrl: string): string {
   const { pathname, search } = new URL(publicUrl.replace(/\/$/, '') + url)
   const parameters = new URLSearchParams(search)
-  parameters.delete('account')
+  parameters.delete('member')
   return parameters.size === 0 ? pathname : `${pathname}?${parameters}`
 }

@@ -173,22 +173,23 @@ describe('the guard of the dashboard’s API', () => {
     }
   })
 
-  it('every operation of the dashboard’s API that names another account than the session’s is 409 and changes nothing', async () => {
-    const { accountId, get, patch } = await app.member()
-    const headers = { 'x-account': String(accountId) }
+  it('every operation of the dashboard’s API that names another member than the session’s, also one of the same shop, is 409 and changes nothing', async () => {
+    const { memberId, get, patch } = await app.member(member.accountId)
+    const headers = { 'x-member': String(memberId) }
     for (const { id, method, path } of await dashboardOperations()) {
       const send = method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete'
       const url = path.replace(/\{\w+\}/, '1')
       const { status, body } = await member[send](url, { headers })
       expect([id, status, body.error.type]).toEqual([id, 409, 'conflict'])
     }
-    const link = `/dashboard/api/listings/export?account=${accountId}`
+    const link = `/dashboard/api/listings/export?member=${memberId}`
     expect((await member.get(link)).status).toBe(409)
     expect((await get(link)).status).toBe(200)
     const payload = { shop_name: 'Misty’s Cards' }
     const url = '/dashboard/api/settings/shop'
     expect((await patch(url, { payload, headers })).status).toBe(204)
-    expect((await get(ME, { headers })).body.data.account.shop_name).toBe('Misty’s Cards')
+    const { id, account } = (await get(ME, { headers })).body.data
+    expect([id, account.shop_name]).toEqual([memberId, 'Misty’s Cards'])
   })
 
   it('an error in a tab that a link has opened is a page with a way back, and fetch gets the envelope', async () => {
@@ -198,16 +199,16 @@ describe('the guard of the dashboard’s API', () => {
     const linksIn = ({ text }: { text: string }) =>
       [...text.matchAll(/<p><a href="([^"]+)"/g)].map(([, href]) => href)
 
-    const ended = await navigate(`${link}&account=7`)
+    const ended = await navigate(`${link}&member=7`)
     expect([ended.status, ended.headers['content-type']]).toEqual([401, 'text/html; charset=utf-8'])
     expect(ended.headers['cache-control']).toBe('no-store')
     expect(linksIn(ended)).toEqual([`../../../signin?next=${encodeURIComponent(link)}`])
 
-    const other = await navigate(`${link}&account=0`, member)
+    const other = await navigate(`${link}&member=0`, member)
     expect([other.status, other.headers['content-type']]).toEqual([409, 'text/html; charset=utf-8'])
     expect(linksIn(other)).toEqual(['../../../dashboard'])
-    expect(other.text).toContain('another shop')
-    // It names the account in its address.
+    expect(other.text).toContain('somebody else')
+    // It names the member in its address.
     expect(other.text).not.toContain('Reload')
 
     const labels = await navigate('/dashboard/api/orders/labels.pdf?orders=x', member)

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../../errors.ts'
-import { memberOf, type SignedInMember } from '../../members/sessions.ts'
+import { memberOf, requirePageMember, type SignedInMember } from '../../members/sessions.ts'
 import type { Service } from '../../service.ts'
 import { refusalOf, showLimit, tooMany } from '../authenticate.ts'
 import { foreignOrigin } from '../own-origin.ts'
@@ -15,7 +15,7 @@ declare module 'fastify' {
 
 /**
  * An onRequest hook for every route of the dashboard's API: the origin of a write (403), the session (401), the member's
- * limit (429) and the account that the page was loaded for (409), in this order.
+ * limit (429) and the member whom the page was loaded for (409), in this order.
  */
 export const guardDashboard =
   (ctx: Service) =>
@@ -28,8 +28,7 @@ export const guardDashboard =
     const limit = await ctx.limiter.count(`${kind}:member:${member.id}`, ctx.config.rateLimit[kind])
     showLimit(reply, limit)
     if (limit.exceeded) throw tooMany(ctx, kind, limit)
-    const account = pageAccount(request)
-    if (account !== undefined && account !== String(member.accountId)) throw otherShop(member)
+    requirePageMember(member, pageMember(request))
     request.member = member
   }
 
@@ -50,18 +49,12 @@ async function memberIn(ctx: Service, request: FastifyRequest): Promise<SignedIn
 }
 
 /**
- * The account that the page of a request was loaded for, if the request names it: in a header, or in a parameter of a
- * link to a file. The tabs of a browser share one session, so a tab can outlive its own.
+ * The id of the member whom the page of a request was loaded for, if the request names it: in a header, or in a parameter
+ * of a link to a file.
  */
-function pageAccount({ headers, query }: FastifyRequest): unknown {
-  return headers['x-account'] ?? (query as { account?: string }).account
+function pageMember({ headers, query }: FastifyRequest): unknown {
+  return headers['x-member'] ?? (query as { member?: string }).member
 }
-
-/** The header distinguishes it from other conflicts. */
-const otherShop = ({ accountId }: SignedInMember) =>
-  new ApiError('conflict', 'You have signed in to another shop in another tab.', {
-    headers: { 'x-account': String(accountId) },
-  })
 
 const signInFirst = () =>
   new ApiError('authentication_error', 'Sign in to continue.', {

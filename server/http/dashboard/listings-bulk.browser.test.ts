@@ -194,7 +194,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     const dialog = page.getByRole('dialog')
     await signIn(await app.member())
     await dialog.getByRole('button', { name: 'Hide' }).click()
-    await dialog.getByText('You have signed in to another shop').waitFor()
+    await dialog.getByText('You have signed in as somebody else').waitFor()
     await signIn(member)
     await dialog.getByRole('button', { name: 'Hide' }).click()
     await page.getByText('1 listing changed.').waitFor()
@@ -289,7 +289,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     await dialog.getByRole('button', { name: 'Change prices' }).click()
     await dialog.getByText('Your session has ended.').waitFor()
     await dialog.getByText('0 of 1,001 listings are done. Up to 1,000 more may be').waitFor()
-    const [name, value] = (await app.member(member.accountId)).cookie.split('=') as [string, string]
+    const [name, value] = (await app.signInAgain(member)).cookie.split('=') as [string, string]
     await page.context().addCookies([{ name, value, url: app.address }])
     await dialog.getByRole('button', { name: 'Continue' }).click()
     await page.getByText('1,001 listings changed.').waitFor()

@@ -571,11 +571,10 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     })
     await startImport(page, 150)
     await sent
-    const next = await app.member(seller.accountId)
     await page.context().clearCookies()
     release()
     await page.getByRole('button', { name: 'Continue' }).waitFor()
-    const [name, value] = next.cookie.split('=') as [string, string]
+    const [name, value] = member.cookie.split('=') as [string, string]
     await page.context().addCookies([{ name, value, url: app.address }])
     // The seller comes back from the other tab, and the page reads again.
     await readAgain(page)

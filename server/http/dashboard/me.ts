@@ -7,6 +7,7 @@ import { Data, Nullable, Timestamp } from '../schema.ts'
 import { AccountSchema, accountJson, shippingOptionsVersion } from '../shapes/account.ts'
 
 const MeSchema = Type.Object({
+  id: Type.Integer({ description: 'Of the member' }),
   email: Type.String(),
   account: Type.Intersect([
     AccountSchema,
@@ -36,7 +37,7 @@ export function meApi(app: App, ctx: Service): void {
     { schema: { response: { 200: Data(MeSchema, 'The member and their shop') } } },
     async ({ member }) => {
       const account = await getAccount(ctx, member.accountId)
-      const { email } = member
+      const { id, email } = member
       const { timeZone: time_zone, onHoliday: on_holiday, isShown } = account
       const shop = {
         ...accountJson(account),
@@ -46,6 +47,7 @@ export function meApi(app: App, ctx: Service): void {
       }
       return {
         data: {
+          id,
           email,
           account: shop,
           sandbox,

@@ -422,7 +422,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await page.getByRole('dialog', { name: 'Search' }).waitFor()
   })
 
-  it('a page of the former shop says so after a sign-in to another one, and changes nothing there', async () => {
+  it('a page of the former member says so after a sign-in as another one, and changes nothing there', async () => {
     const page = await app.open('/dashboard/settings', {
       member: await app.member(),
       expects: /status of 409/,
@@ -433,7 +433,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     const [name, value] = other.cookie.split('=') as [string, string]
     await page.context().addCookies([{ name, value, url: app.address }])
     await page.getByRole('button', { name: 'Save shop' }).click()
-    await page.getByRole('form').getByText('You have signed in to another shop').waitFor()
+    await page.getByRole('form').getByText('You have signed in as somebody else').waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Misty’s Cards')
     expect((await other.get('/dashboard/api/me')).body.data.account).toEqual(before)
     await expectAccessible(page)
@@ -442,10 +442,10 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       .getByLabel('Name')
       .and(page.locator(`[value="${before.shop_name}"]`))
       .waitFor()
-    expect(await page.getByText('You have signed in to another shop').count()).toBe(0)
+    expect(await page.getByText('You have signed in as somebody else').count()).toBe(0)
   })
 
-  it('a save whose session has ended keeps its input, and succeeds after a sign-in to the same shop in another tab', async () => {
+  it('a save whose session has ended keeps its input, and succeeds after a sign-in as the same member in another tab', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings', { member, expects: /status of 40[19]/ })
     await page.getByLabel('Name').fill('Misty’s Cards')
@@ -464,15 +464,16 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       const [name, value] = cookie.split('=') as [string, string]
       return page.context().addCookies([{ name, value, url: app.address }])
     }
-    await signIn(await app.member())
+    const colleague = await app.member(member.accountId)
+    await signIn(colleague)
     await save.click()
-    await form.getByText('You have signed in to another shop').waitFor()
-    const again = await app.member(member.accountId)
-    await signIn(again)
+    await form.getByText('You have signed in as somebody else').waitFor()
+    await signIn(await app.signInAgain(member))
     await save.click()
     await page.getByText('The shop was saved.').waitFor()
     await page.getByText('Your session has ended.').first().waitFor({ state: 'detached' })
-    expect((await again.get('/dashboard/api/me')).body.data.account.shop_name).toBe('Misty’s Cards')
+    const { account } = (await colleague.get('/dashboard/api/me')).body.data
+    expect(account.shop_name).toBe('Misty’s Cards')
   })
 
   it.each([

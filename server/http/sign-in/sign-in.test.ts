@@ -163,6 +163,18 @@ describe('signing in', () => {
     expect((await app.anyone.post('/signout', form({}))).status).toBe(303)
   })
 
+  it('signing out on a page of another member than the session’s says so, and ends no session', async () => {
+    const { cookie, memberId } = await app.member()
+    const signOut = (member: number) =>
+      app.anyone.post('/signout', form({ member: String(member) }, { cookie }))
+    const refused = await signOut((await app.member()).memberId)
+    expect(refused.status).toBe(409)
+    expect(refused.text).toContain('You have signed in as somebody else in another tab.')
+    expect((await me(cookie)).status).toBe(200)
+    expect((await signOut(memberId)).status).toBe(303)
+    expect((await me(cookie)).status).toBe(401)
+  })
+
   it('the sign-in pages have no script, send forms to our site only, and are never cached', async () => {
     for (const path of [
       '/signin',

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { endSession, memberOf } from '../../members/sessions.ts'
+import { endSession, memberOf, requirePageMember } from '../../members/sessions.ts'
 import { signIn } from '../../members/sign-in.ts'
 import type { Service } from '../../service.ts'
 import { finishPublic } from '../compress.ts'
@@ -90,11 +90,15 @@ ${files.map((file) => html`<link rel="prefetch" crossorigin href="${root}/dashbo
   }
 }
 
-/** `/signout`: ends the session of this browser. */
+/** `/signout`: ends the session of this browser, unless the page was loaded for another member. */
 export function signOutRoute(app: FastifyInstance, ctx: Service): void {
   app.post('/signout', formOptions, async (request, reply) => {
     const token = sessionToken(request, ctx.config)
-    if (token !== undefined) await endSession(ctx, token, request.id)
+    if (token !== undefined) {
+      const member = await memberOf(ctx, token)
+      if (member) requirePageMember(member, fieldsOf(request).member)
+      await endSession(ctx, token, request.id)
+    }
     clearSessionCookie(reply, ctx.config)
     return reply.redirect(`${rootOf(request)}/signin`, 303)
   })
