@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
+import { isRefusal } from '../client.ts'
 import { readAgain } from '../query-client.ts'
 import { useMe } from '../shell/me.ts'
 import { Badge, type Tone } from '../ui/badge.tsx'
@@ -171,6 +172,10 @@ function SetupForm({
           holder: text(data, 'holder'),
           iban: text(data, 'iban'),
           ...(isChange ? { password: text(data, 'password') } : {}),
+        }).catch(async (error) => {
+          // Another member may have entered the first account: the message belongs to a field that a read adds.
+          if (isRefusal(error)) await readSetupAgain()
+          throw error
         })
         await readSetupAgain()
         notify(

@@ -323,26 +323,37 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     }
   })
 
-  it('the first bank account that is being typed stays when another member enters one', async () => {
-    const { accountId } = await app.seller({ account: { payoutVerified: false } })
-    const page = await app.open('/dashboard/payouts/setup', {
-      member: await app.member(accountId),
-    })
-    const holder = page.getByLabel('Holder')
-    await holder.fill('Kanto Cards')
-    const other = await app.member(accountId)
-    const payload = { holder: 'Johto Cards', iban: 'NL02 ABNA 0123 4567 89' }
-    await other.put(SETUP, { payload })
-    // Returning to the tab reads the account again.
-    await page.clock.setFixedTime(Date.now() + 60_000)
-    await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
-    await page.getByText('NL •••• 6789').waitFor()
-    expect(await holder.inputValue()).toBe('Kanto Cards')
-    await page.getByLabel('IBAN').fill('DE44 1000 0000 0000 0000 12')
-    await page.getByLabel('Password').waitFor()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await holder.waitFor({ state: 'detached' })
-  })
+  it.each(['returns to the tab', 'saves'])(
+    'the first bank account that is being typed stays when another member enters one, and needs the password once its member %s',
+    async (way) => {
+      const { accountId } = await app.seller({ account: { payoutVerified: false } })
+      const page = await app.open('/dashboard/payouts/setup', {
+        member: await app.member(accountId),
+        expects: /status of 422/,
+      })
+      const holder = page.getByLabel('Holder')
+      await holder.fill('Kanto Cards')
+      await page.getByLabel('IBAN').fill('DE44 1000 0000 0000 0000 12')
+      const other = await app.member(accountId)
+      const payload = { holder: 'Johto Cards', iban: 'NL02 ABNA 0123 4567 89' }
+      await other.put(SETUP, { payload })
+      if (way === 'saves') {
+        await page.getByRole('button', { name: 'Save bank account' }).click()
+        await page.getByText('A change of it needs your password.').waitFor()
+      } else {
+        // The page reads the account again.
+        await page.clock.setFixedTime(Date.now() + 60_000)
+        await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
+      }
+      await page.getByText('NL •••• 6789').waitFor()
+      await page.getByLabel('Password').waitFor()
+      expect(await holder.inputValue()).toBe('Kanto Cards')
+      expect(await page.getByLabel('IBAN').inputValue()).toBe('DE44 1000 0000 0000 0000 12')
+      await expectAccessible(page)
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await holder.waitFor({ state: 'detached' })
+    },
+  )
 
   it('the statement of a past month without commission says that it has no fee invoice', async () => {
     const member = await app.member()
