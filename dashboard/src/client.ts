@@ -71,6 +71,30 @@ export function callApi(other: Api): void {
 export const isRefusal = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.status < 500
 
+/** The part of the limit of writes that is left to people while the page sends one write after the other. */
+const RESERVED = 0.2
+const WINDOW_MS = 60_000
+
+/** The end of the window whose writes are all used up but the reserved ones (Unix milliseconds). */
+let reservedUntil = 0
+
+function noteLimit(headers: Headers): void {
+  const limit = headers.get('x-ratelimit-limit')
+  if (limit === null) return
+  const isReserved =
+    Number(headers.get('x-ratelimit-remaining')) <= Math.max(1, RESERVED * Number(limit))
+  // The clock of this computer may differ from the service's.
+  const leftMs =
+    1000 * Number(headers.get('x-ratelimit-reset')) - Date.parse(headers.get('date') ?? '')
+  reservedUntil = isReserved ? Date.now() + Math.min(leftMs, WINDOW_MS) : 0
+}
+
+/** Milliseconds to wait before a write that can wait; 0 if it need not. */
+export const reservedMs = (): number => {
+  const ms = reservedUntil - Date.now()
+  return ms > 0 ? ms : 0
+}
+
 let readAfterUnknown = () => {}
 
 /** Sets the function that reads the page again after a write whose outcome is unknown. */
@@ -174,6 +198,7 @@ async function request(method: string, path: string, options: Options = {}): Pro
     )
   }
   connection.found()
+  if (method !== 'GET') noteLimit(response.headers)
   if (response.status === 401) {
     api.onUnauthorized(isSave)
     throw await errorOf(response)

@@ -11,7 +11,16 @@ import type {
   ListingsRecord,
 } from '../../../server/http/dashboard/listings.ts'
 import type { Data, Paginated } from '../api.ts'
-import { ApiError, ConnectionError, get, isRefusal, patch, post, randomName } from '../client.ts'
+import {
+  ApiError,
+  ConnectionError,
+  get,
+  isRefusal,
+  patch,
+  post,
+  randomName,
+  reservedMs,
+} from '../client.ts'
 import { queryClient } from '../query-client.ts'
 
 /** `isKept`: the last read of the page no longer had it, but a value that was typed in its row is not saved. */
@@ -210,6 +219,22 @@ export async function untilAnswered<T>(
       await pause(ms, signal)
     }
   }
+}
+
+/**
+ * Waits for the next window of the limit of writes if only the writes that are reserved for people are left: a long work
+ * must not keep its member from other work.
+ *
+ * @param waiting called with the seconds of the wait
+ */
+export async function leaveReservedWrites(
+  signal: AbortSignal,
+  waiting: (seconds: number) => void,
+): Promise<void> {
+  const ms = reservedMs()
+  if (ms === 0) return
+  waiting(Math.ceil(ms / 1000))
+  await pause(ms, signal)
 }
 
 /** The service forgets idempotency keys after 24 hours: an older call could take effect twice. */

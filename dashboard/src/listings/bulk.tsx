@@ -15,6 +15,7 @@ import {
   bulkEdit,
   countListings,
   isCut,
+  leaveReservedWrites,
   type Search,
   UnknownOutcomeError,
   untilWritten,
@@ -324,8 +325,11 @@ async function editAll(
 ): Promise<void> {
   const { change, name, progress } = run
   const calls = ids ? chunksOf(ids, 1_000).map((ids) => ({ ids })) : undefined
+  const waiting = (waitingS: number) => report({ ...progress, waitingS })
   while (!run.isDone) {
     signal.throwIfAborted()
+    // A person waits for the first call.
+    if (run.calls > 0) await leaveReservedWrites(signal, waiting)
     const body: BulkEditBody = {
       ...change,
       ...(calls ? calls[run.calls] : { search, before: run.before, catalog_version }),
@@ -337,7 +341,7 @@ async function editAll(
         run.sentAt = sentAt
       },
       signal,
-      (waitingS) => report({ ...progress, waitingS }),
+      waiting,
     )
     progress.changed += data.changed
     for (const { message, count } of data.reasons) {

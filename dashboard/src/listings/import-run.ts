@@ -3,7 +3,13 @@ import { ApiError } from '../client.ts'
 import { readAgain } from '../query-client.ts'
 import { session } from '../session.ts'
 import { notify } from '../ui/toast.tsx'
-import { createListings, pause, UnknownOutcomeError, untilWritten } from './api.ts'
+import {
+  createListings,
+  leaveReservedWrites,
+  pause,
+  UnknownOutcomeError,
+  untilWritten,
+} from './api.ts'
 import {
   currentRun,
   databaseOf,
@@ -230,6 +236,8 @@ async function sendNext(
   signal: AbortSignal,
 ): Promise<Progress> {
   let attemptedAt = activeAt
+  const waiting = (waitingS: number) => update(id, { waitingS })
+  await leaveReservedWrites(signal, waiting)
   const answer = await untilWritten(
     () =>
       createListings(
@@ -253,7 +261,7 @@ async function sendNext(
       if (stored !== next) throw OVERTAKEN
     },
     signal,
-    (waitingS) => update(id, { waitingS }),
+    waiting,
   ).catch((error) => {
     if (error instanceof UnknownOutcomeError) return undefined
     throw error
