@@ -246,8 +246,8 @@ const fieldsOf = (fields: unknown): Record<string, string[]> =>
     ),
   )
 
-/** The message of a save that was refused because the session has ended. */
-export const SESSION_ENDED = 'Your session has ended. Sign in in another tab, then save again.'
+/** The message of a save, or of a step of an import, that was refused because the session has ended. */
+export const SESSION_ENDED = 'Your session has ended. Sign in in another tab, then try again.'
 
 /**
  * Leaves for the sign-in page, which returns here. A page with unsaved input stays, also when later requests are refused.
