@@ -17,6 +17,7 @@ import {
   type ImportFile,
   type Progress,
   type Run,
+  rowsLeft,
   show,
 } from './import-state.ts'
 import { changeProgress, forgetImport, readImport, storeImport } from './import-store.ts'
@@ -62,8 +63,9 @@ export async function resume(shop: string): Promise<void> {
 /** Sends the rest, if there is one, unless the member has to continue the import. */
 async function goOn(shop: string, progress: Progress): Promise<void> {
   const { file, chunks } = currentRun()!
-  if (progress.isPaused) return
-  if (progress.next === chunks.length || !isInterrupted(progress)) return send(shop)
+  const isComplete = progress.next === chunks.length
+  if (!isComplete && progress.isPaused) return
+  if (isComplete || !isInterrupted(progress)) return send(shop)
   update(file.id, { error: INTERRUPTED })
 }
 
@@ -182,7 +184,10 @@ async function send(shop: string): Promise<void> {
     update(id, { state: 'done', waitingS: 0 })
   } catch (error) {
     const message = signal.aborted ? undefined : (error as Error).message
-    update(id, { state: 'stopped', waitingS: 0, error: message })
+    // A pause can come too late.
+    const shown = currentRun()
+    const isComplete = shown?.file.id === id && rowsLeft(shown) === 0
+    update(id, { state: isComplete ? 'done' : 'stopped', waitingS: 0, error: message })
     if (session.state() !== 'valid') void session.back().then(() => rejoin(shop, id))
   }
   await readAgain(['listings'])

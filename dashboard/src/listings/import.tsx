@@ -528,7 +528,9 @@ function Running({ run, shop }: { run: Run; shop: string }) {
     <Section
       title={state === 'done' ? 'The import is complete' : `Importing ${file.name}`}
       help={
-        state === 'done' ? undefined : 'It goes on while you use other pages, and after a reload.'
+        state === 'running'
+          ? 'It goes on while you use other pages, and after a reload.'
+          : undefined
       }
     >
       <Bar label="Rows sent" done={file.items.length - left} total={file.items.length} />

@@ -615,7 +615,22 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       } else await page.getByText(message).waitFor()
       await page.unrouteAll()
       await page.clock.setFixedTime(Date.now() + DAY_S * 1000)
+      // Paused while its last rows are on their way.
+      const [sent, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      await page.route('**/dashboard/api/listings', async (route) => {
+        if (route.request().method() === 'POST') {
+          sent.resolve()
+          await paused.promise
+        }
+        await route.continue()
+      })
+      const goesOn = page.getByText(/^It goes on while you use other pages/)
+      expect(await goesOn.count()).toBe(0)
       await page.getByRole('button', { name: 'Continue' }).click()
+      await sent.promise
+      expect(await goesOn.count()).toBe(1)
+      await page.getByRole('button', { name: 'Pause' }).click()
+      paused.resolve()
       await page.getByRole('heading', { name: 'The import is complete' }).waitFor()
       await page.getByText('2 rows listed.', { exact: true }).waitFor()
     },
