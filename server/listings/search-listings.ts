@@ -13,7 +13,7 @@ export type ListingSearch = {
 }
 
 /** Listings that a search counts and shows: a shop can have a million, and most of them of a few cards. */
-const MAX_FOUND = 10_000
+export const MAX_FOUND = 10_000
 
 /**
  * One page of the listings that a search finds, newest first.

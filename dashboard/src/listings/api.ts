@@ -10,6 +10,7 @@ import type {
   ListingRecord,
   ListingsRecord,
 } from '../../../server/http/dashboard/listings.ts'
+import type { MAX_FOUND } from '../../../server/listings/search-listings.ts'
 import type { Data, Paginated } from '../api.ts'
 import {
   ApiError,
@@ -45,8 +46,11 @@ export function detailsOf(item: CatalogItem, all: CatalogItem[]): string {
 /** The seller's search. Both are empty for everything. */
 export type Search = { q: string; status: string }
 
+const FOUND_AT_MOST: typeof MAX_FOUND = 10_000
+
 /** Whether more listings may match a search by text than it finds: it finds the newest 10,000. */
-export const isCut = ({ q }: Search, total: number | undefined) => q !== '' && total === 10_000
+export const isCut = ({ q }: Search, total: number | undefined) =>
+  q !== '' && total === FOUND_AT_MOST
 
 export const LISTS = ['listings']
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
-import type { BulkEditBody } from '../../../server/http/dashboard/listings.ts'
+import type { BulkEditBody, MAX_EDITED } from '../../../server/http/dashboard/listings.ts'
 import { ApiError, randomName } from '../client.ts'
 import { session } from '../session.ts'
 import { Button } from '../ui/button.tsx'
@@ -23,6 +23,8 @@ import {
 
 type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
 type Target = Pick<BulkEditBody, 'ids' | 'search' | 'before' | 'catalog_version'>
+
+const EDITED_AT_ONCE: typeof MAX_EDITED = 1_000
 
 /** A bulk edit whose dialog is open. It stays as it was when the dialog opened. */
 type Asked = { action: keyof typeof TEXTS; count: number; target: Target }
@@ -306,7 +308,7 @@ function changeOf(action: Asked['action'], data: FormData): Action {
 function doneIn({ progress, sentAt }: Run, count: number): string {
   const done = progress.changed + failedIn(progress)
   const which = done > 0 && done < count ? ': the newest ones' : ''
-  const more = formatNumber(Math.min(1_000, count - done))
+  const more = formatNumber(Math.min(EDITED_AT_ONCE, count - done))
   const unknown = sentAt === null ? '' : ` Up to ${more} more may be changed already.`
   return `${formatNumber(done)} of ${plural(count, 'listing')} are done${which}.${unknown}`
 }
@@ -324,7 +326,7 @@ async function editAll(
   report: (progress: Progress) => void,
 ): Promise<void> {
   const { change, name, progress } = run
-  const calls = ids ? chunksOf(ids, 1_000).map((ids) => ({ ids })) : undefined
+  const calls = ids ? chunksOf(ids, EDITED_AT_ONCE).map((ids) => ({ ids })) : undefined
   const waiting = (waitingS: number) => report({ ...progress, waitingS })
   while (!run.isDone) {
     signal.throwIfAborted()

@@ -1,4 +1,5 @@
 import { inBatches } from '../../../sdk/src/csv.ts'
+import type { MAX_ITEMS } from '../../../server/http/shapes/bulk-create.ts'
 import { ApiError } from '../client.ts'
 import { readAgain } from '../query-client.ts'
 import { session } from '../session.ts'
@@ -29,7 +30,7 @@ import { changeProgress, forgetImport, readImport, storeImport } from './import-
  * paused or discarded. After a long interruption the member decides whether the import goes on.
  */
 
-const CHUNK = 100
+const CHUNK: typeof MAX_ITEMS = 100
 
 /** Time between two looks at the progress of another tab. */
 const LOOK_MS = 1_000

@@ -20,6 +20,7 @@ import {
   withCard,
 } from '../../../sdk/src/csv.ts'
 import { ignoredColumns, ownExportWarning, totalsOf } from '../../../sdk/src/csv-preview.ts'
+import type { MAX_CHECKED } from '../../../server/http/shapes/checked-item.ts'
 import { get, randomName } from '../client.ts'
 import { saveFile } from '../save-file.ts'
 import { useMe } from '../shell/me.ts'
@@ -190,7 +191,7 @@ const labelOf = (candidate: Candidate, all: Candidate[]) =>
 
 /** Rows that the preview shows of each kind. */
 const SHOWN = 50
-const CHECKED_AT_ONCE = 500
+const CHECKED_AT_ONCE: typeof MAX_CHECKED = 500
 
 function Preview({
   name,

@@ -42,7 +42,7 @@ declare module 'fastify' {
 }
 
 /** Listings that one call of a bulk edit handles. */
-const MAX_EDITED = 1_000
+export const MAX_EDITED = 1_000
 
 /** Maximum number of ids in the audit log's entry of a bulk edit. */
 const MAX_AUDITED_IDS = 100

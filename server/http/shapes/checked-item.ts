@@ -13,7 +13,7 @@ import { OwnListingItem } from './listing-item.ts'
 import { readItem } from './read-item.ts'
 
 /** Items that one call checks: below the limit of values in a body, with every field and one photo. */
-const MAX_CHECKED = 500
+export const MAX_CHECKED = 500
 
 export const ItemsToCheck = bulkCreateOf(OwnListingItem, exampleOwnItems, MAX_CHECKED)
 
