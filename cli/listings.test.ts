@@ -391,8 +391,15 @@ describe('listings', () => {
     ])
   })
 
-  it('the JSON of an import has the row, the reference and the messages of each row that failed', async () => {
-    const rows = [`${CARD},XX,EN,1,1,taken`, ',NM,EN,1,1,', `${CARD},NM,EN,free,1,`]
+  it('the JSON of an import has the row, the reference and the messages of each row that failed, or whose card is of another language', async () => {
+    const rows = [
+      `${CARD},XX,EN,1,1,taken`,
+      ',NM,EN,1,1,',
+      `${CARD},NM,EN,free,1,`,
+      'swsh9-de-1,NM,EN,1,1,',
+      'swsh9-de-1,NM,DE,1,1,',
+      `${CARD},NM,ES,1,1,`,
+    ]
     const csv = ['card,condition,language,price,quantity,reference', ...rows].join('\n')
     await writeFile(file('refused.csv'), csv)
     const failures = [
@@ -400,15 +407,18 @@ describe('listings', () => {
       { row: 3, reference: null, messages: [expect.stringMatching(/card.*product/)] },
       { row: 4, reference: null, messages: ['The price field must be a number: “free”.'] },
     ]
+    const german =
+      'The item is from a set in DE, but its language is EN: check which of them is right.'
+    const row_warnings = [{ row: 5, reference: null, messages: [german] }]
     const dry = await run('listings import refused.csv --dry-run --json')
     expect([dry.code, JSON.parse(dry.stdout)]).toEqual([
       1,
-      [{ rows: 3, left_out: 0, valid: 0, invalid: 3, failures, row_warnings: [] }],
+      [{ rows: 6, left_out: 0, valid: 3, invalid: 3, failures, row_warnings }],
     ])
     const { code, stdout } = await run('listings import refused.csv --yes --json')
     expect([code, JSON.parse(stdout)]).toEqual([
       1,
-      [{ rows: 3, left_out: 0, created: 0, failed: 3, failures, row_warnings: [] }],
+      [{ rows: 6, left_out: 0, created: 3, failed: 3, failures, row_warnings }],
     ])
   })
 

@@ -16,6 +16,7 @@ import {
   type Mapping,
   type Messages,
   messagesOf,
+  otherLanguage,
   type ReadRow,
   readCsv,
   readRow,
@@ -310,6 +311,11 @@ async function check({ client, out }: Session, rows: Row[]): Promise<Failure[]> 
     )
     for (const [i, { errors, candidates, item }] of results.entries()) {
       const row = batch[i]!
+      const warning = otherLanguage(row.item, item)
+      if (warning !== undefined) {
+        row.warnings.push(warning)
+        row.risk ||= 1
+      }
       row.item = withCard(row.item, item?.card)
       failed.push(...failureOf(row.index, { errors: { ...errors, ...row.errors }, candidates }))
     }

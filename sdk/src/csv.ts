@@ -373,6 +373,22 @@ export function usualNote(rows: { note: string | undefined }[]): string | undefi
   return `${first}, and ${others} in the same way.`
 }
 
+/**
+ * The warning about an item of a set in another language than its row's. English cards also stand for languages in which the
+ * catalog has no set, and a seller who has named the language of the set knows it.
+ *
+ * @param found the item that the check has found
+ */
+export function otherLanguage(
+  { language, language_hint: hint }: Item,
+  found: { language: string | null } | undefined,
+): string | undefined {
+  const own = found?.language ?? 'EN'
+  return own === 'EN' || own === language || hint !== undefined
+    ? undefined
+    : `The item is from a set in ${own}, but its language is ${language}: check which of them is right.`
+}
+
 /** The warning about the grade of a card that is listed as an ungraded one: the service ignores it. */
 function ignoredGrade(item: Item): string | undefined {
   const { product, condition = 'G', grading_company: company, grading_grade: grade } = item

@@ -12,6 +12,7 @@ import {
   leftOutRows,
   type Mapping,
   messagesOf,
+  otherLanguage,
   readCsv,
   readRow,
   repeatedFields,
@@ -424,12 +425,13 @@ async function checkAll(
     const checked = answers.get(keyOf({ item }))!
     // A value that is no number or too long is not in the item: its own message says more.
     const merged = { ...checked.errors, ...errors }
+    const warning = otherLanguage(item, checked.item)
     all[position] = {
       position,
       number: rows[position]!.number,
       item,
-      warnings,
-      risk,
+      warnings: warning === undefined ? warnings : [...warnings, warning],
+      risk: warning === undefined ? risk : Math.max(1, risk),
       note,
       reasons: messagesOf(merged),
       // The likely ones first.

@@ -55,10 +55,12 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     const buttons = page.getByRole('listitem').filter({ hasText: 'Row 6' }).getByRole('button')
     expect(await buttons.first().textContent()).toContain('Use Owei')
     await page.getByRole('button', { name: 'Use Owei' }).first().click()
-    await page.getByText('4 rows can be listed').waitFor()
+    await page.getByText('4 rows can be listed, 2 of them have warnings').waitFor()
+    const warning = 'The item is from a set in DE, but its language is EN'
+    await page.getByText(warning).first().waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Use the card of each row’s language (1 row)' }).click()
-    await page.getByText('5 rows can be listed, 1 row has mistakes').waitFor()
+    await page.getByText(/^5 rows can be listed, 2 of them .*, 1 row has mistakes/).waitFor()
     expect(await page.getByRole('button', { name: 'of each row’s language' }).count()).toBe(0)
     const questions: string[] = []
     page.on('dialog', (dialog) => {
