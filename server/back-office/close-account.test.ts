@@ -38,25 +38,29 @@ const numberOf = async (accountId: number, status: 'active' | 'removed'): Promis
 
 const item = (reference: string) => cardItem({ reference })
 
-it('a closing that is refused because a checkout sells a listing meanwhile changes nothing', async () => {
+it('closings that are refused because a checkout sells a listing meanwhile change nothing', async () => {
   const seller = await openShop(app)
   const account = `/operator/v1/accounts/${seller.accountId}`
   const [id] = (await list(seller, ...Array(3).fill(cardItem({ quantity: 1 })))) as [number]
-  const { buying, closing } = await whileLocked(
+  const { buying, closings } = await whileLocked(
     app.ctx,
     // Makes the checkout wait after it has locked the listing.
     (db) => db`lock table slices in share mode`,
     async () => {
       const buying = sendCart(app, [[id, 1]])
       await untilLockWaiters(app.ctx.db)
-      const closing = close(second, seller.accountId)
-      await untilLockWaiters(app.ctx.db, 2)
-      return { buying, closing }
+      const closings = []
+      for (const [i, service] of [second, app].entries()) {
+        closings.push(close(service, seller.accountId))
+        await untilLockWaiters(app.ctx.db, i + 2)
+      }
+      return { buying, closings }
     },
   )
   const [order] = (await buying).body.data.slices[0].order_ids
-  const { status, body } = await closing
-  expect([status, body.error.message]).toEqual([409, expect.stringContaining('open orders')])
+  for (const { status, body } of await Promise.all(closings)) {
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('open orders')])
+  }
   expect(await numberOf(seller.accountId, 'active')).toBe(2)
   expect(await numberOf(seller.accountId, 'removed')).toBe(0)
   const { data } = (await app.operator.get(account)).body

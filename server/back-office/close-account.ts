@@ -23,8 +23,8 @@ const BATCH = 1_000
  *   opened again meanwhile
  */
 export async function closeAccount(ctx: Context, id: number): Promise<Account> {
-  const { closedAt } = await getAccount(ctx, id)
-  const refusal = (await refusalFor(ctx, id)) ?? (await markClosed(ctx, id, closedAt))
+  await getAccount(ctx, id)
+  const refusal = (await refusalFor(ctx, id)) ?? (await markClosed(ctx, id))
   if (refusal) throw refusal
   return afterFirstCommit(async () => {
     await lockOut(ctx, id)
@@ -35,16 +35,12 @@ export async function closeAccount(ctx: Context, id: number): Promise<Account> {
 
 /**
  * Marks an account as closed, so that nothing of it is sold, listed or created any more. If a checkout that was admitted
- * before has sold a listing, the account gets its former state again.
+ * before has sold a listing, the account is open again, unless it was closed already or another call has closed it.
  *
  * @returns the reason why the account stays open; undefined if it is closed
  */
-async function markClosed(
-  ctx: Context,
-  id: number,
-  formerly: Date | null,
-): Promise<ApiError | undefined> {
-  await inTransaction(ctx, async (tx) => setClosed(tx, id))
+async function markClosed(ctx: Context, id: number): Promise<ApiError | undefined> {
+  const [closed] = await inTransaction(ctx, async (tx) => setClosed(tx, id))
   return inTransaction(ctx, async (tx) => {
     const { db } = tx
     // Waits for checkouts, listings and keys that have read the former state: they lock the account before they write. New
@@ -52,15 +48,23 @@ async function markClosed(
     // because sales that have locked other rows wait for this lock.
     await db`select from accounts where id = ${id} for update`
     const refusal = await refusalFor(tx, id)
-    if (refusal) await db`update accounts set closed_at = ${formerly} where id = ${id}`
     // A member who was invited meanwhile has opened the account.
-    else await setClosed(tx, id)
+    if (!refusal) await setClosed(tx, id)
+    else if (closed) {
+      await db`
+        update accounts set closed_at = null where id = ${id} and closed_at = ${closed.closedAt}
+      `
+    }
     return refusal
   })
 }
 
-const setClosed = ({ db, now }: Context, id: number) => db`
-  update accounts set closed_at = coalesce(closed_at, ${now()}) where id = ${id}
+/** Returns nothing for an account that is closed already. */
+const setClosed = ({ db, now }: Context, id: number) => db<{ closedAt: Date }[]>`
+  update accounts
+  set closed_at = ${now()}
+  where id = ${id} and closed_at is null
+  returning closed_at as "closedAt"
 `
 
 /** Revokes the keys of a closed account, and deletes its endpoints and members. */
