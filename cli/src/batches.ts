@@ -38,8 +38,11 @@ const MAX_REPEAT_MS = 23 * 60 * 60 * 1000
 const MAX_RETRIES = 2
 const MAX_WAIT_S = 60
 
+/** The version of the rules that read a file. A journal of another one is not continued: its keys have other rows. */
+const RULES = 'rules 2'
+
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
-  hash('sha256', Buffer.concat(parts.map((part) => Buffer.from(hash('sha256', part)))))
+  hash('sha256', Buffer.concat([RULES, ...parts].map((part) => Buffer.from(hash('sha256', part)))))
 
 /** The file of a journal. That of stdin, which has no place of its own, is in the current directory. */
 export const journalFile = (file: string, command: 'import' | 'reprice') =>

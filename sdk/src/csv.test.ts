@@ -176,6 +176,10 @@ describe('reading CSV', () => {
     expect(readRow(values, guess, csv).errors).toEqual(TOO_LONG)
     const { item, errors } = readRow(values, { ...guess, description: 3 }, csv)
     expect([item, errors]).toEqual([{ card: 'x', price: 12.5, description: 'nice' }, {}])
+    const further = readCsv(bytes('card,price\nx,12.5,nice\ny,3.5,\n'))
+    const mapping = { ...guessMapping(further.columns), description: 2 }
+    const read = further.rows.map(({ values }) => readRow(values, mapping, further).item)
+    expect(read.map(({ description }) => description)).toEqual(['nice', undefined])
   })
 
   it('if a row has more values than the header, the other prices without decimals cause a warning', () => {
@@ -384,6 +388,9 @@ describe('reading CSV', () => {
     ['€ −1.234,50', -1234.5, 'doubtful'],
     ['1.', 1, 'doubtful'],
     ['1,2345', 1.2345, 'doubtful'],
+    ['0.125', 0.125, 'doubtful'],
+    ['0,999 EUR', 0.999, 'doubtful'],
+    ['1234.567', 1234.567, 'doubtful'],
     ['1,234,567', 1234567, 'doubtful'],
     ['1.234.567', 1234567, 'doubtful'],
     ['--1'],
@@ -448,7 +455,7 @@ describe('reading CSV', () => {
     ['1.234', '1234 or 1.23'],
     ['1.250', '1250 or 1.25'],
     ['€ 12,500', '12500 or 12.5'],
-    ['0,999 EUR', '999 or 0.99'],
+    ['10.005', '10005 or 10.01'],
   ])(
     'the price %s is refused, because its comma or point can separate thousands or cents',
     (text, both) => {

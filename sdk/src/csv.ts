@@ -334,7 +334,7 @@ export function readRow(row: string[], mapping: Mapping, file: CsvFile): ReadRow
   for (const field of FIELDS) {
     const position = mapping[field]
     const text = position === null ? '' : (row[position] ?? '').trim()
-    if (text === '') continue
+    if (text === '' || (text === EMPTY && file.columns[position!] === NO_COLUMN)) continue
     const tooLong =
       field === 'photo_urls' ? photosError(text) : lengthError(field, text, MAX_LENGTHS[field])
     if (tooLong !== undefined) {
@@ -488,8 +488,9 @@ export function readNumber(text: string): NumberRead {
   const [matched, sign, whole = '', separator, point, decimals = ''] = NUMBER.exec(bare) ?? []
   if (matched === undefined || (separator && separator === point)) return {}
   const signed = (digits: string) => (sign ? -1 : 1) * Number.parseFloat(digits)
-  if (!separator && /^\d{3}$/.test(decimals)) {
-    return { meanings: [signed(whole + decimals), signed(`${whole}.${decimals.slice(0, 2)}`)] }
+  if (!separator && /^[1-9]\d{0,2}$/.test(whole) && /^\d{3}$/.test(decimals)) {
+    const cents = Math.round(Number(`${whole}.${decimals}e2`))
+    return { meanings: [signed(whole + decimals), signed(`${cents / 100}`)] }
   }
   const value = signed(`${whole.replaceAll(/\D/g, '')}.${decimals}`)
   if (/^-?\d+(\.\d\d?)?$/.test(text)) return { value }
