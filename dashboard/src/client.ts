@@ -71,28 +71,38 @@ export function callApi(other: Api): void {
 export const isRefusal = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.status < 500
 
+/** The record has another state than the request requires. */
+export const isConflict = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status === 409
+
 /** The part of the limit of writes that is left to people while the page sends one write after the other. */
 const RESERVED = 0.2
 const WINDOW_MS = 60_000
 
-/** The end of the window whose writes are all used up but the reserved ones (Unix milliseconds). */
-let reservedUntil = 0
+/** The writes that are left until the end of their window (Unix milliseconds). */
+let writes = { left: 0, reserved: 0, until: 0 }
 
 function noteLimit(headers: Headers): void {
   const limit = headers.get('x-ratelimit-limit')
   if (limit === null) return
-  const isReserved =
-    Number(headers.get('x-ratelimit-remaining')) <= Math.max(1, RESERVED * Number(limit))
   // The clock of this computer may differ from the service's.
   const leftMs =
     1000 * Number(headers.get('x-ratelimit-reset')) - Date.parse(headers.get('date') ?? '')
-  reservedUntil = isReserved ? Date.now() + Math.min(leftMs, WINDOW_MS) : 0
+  writes = {
+    left: Number(headers.get('x-ratelimit-remaining')),
+    reserved: Math.max(1, RESERVED * Number(limit)),
+    until: Date.now() + Math.min(leftMs, WINDOW_MS),
+  }
 }
 
-/** Milliseconds to wait before a write that can wait; 0 if it need not. */
-export const reservedMs = (): number => {
-  const ms = reservedUntil - Date.now()
-  return ms > 0 ? ms : 0
+/**
+ * Milliseconds to wait before a request that can wait; 0 if it need not.
+ *
+ * @param cost the number of writes that the request counts as
+ */
+export function reservedMs(cost: number): number {
+  const { left, reserved, until } = writes
+  return left - cost < reserved ? Math.max(0, until - Date.now()) : 0
 }
 
 let readAfterUnknown = () => {}

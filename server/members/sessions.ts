@@ -112,7 +112,7 @@ export async function memberOf(ctx: Context, token: string): Promise<SignedInMem
  */
 export function requirePageMember({ id }: SignedInMember, named: unknown): void {
   if (named === undefined || named === String(id)) return
-  throw new ApiError('conflict', 'You have signed in as somebody else in another tab.', {
+  throw new ApiError('conflict', 'You have signed in as another member in another tab.', {
     headers: { 'x-member': String(id) },
   })
 }

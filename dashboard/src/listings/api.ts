@@ -230,12 +230,14 @@ export async function untilAnswered<T>(
  * must not keep its member from other work.
  *
  * @param waiting called with the seconds of the wait
+ * @param cost the number of writes that the next request counts as
  */
 export async function leaveReservedWrites(
   signal: AbortSignal,
   waiting: (seconds: number) => void,
+  cost = 1,
 ): Promise<void> {
-  const ms = reservedMs()
+  const ms = reservedMs(cost)
   if (ms === 0) return
   waiting(Math.ceil(ms / 1000))
   await pause(ms, signal)

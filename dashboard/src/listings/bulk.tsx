@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { ProgressBar } from 'react-aria-components'
 import type { BulkEditBody, MAX_EDITED } from '../../../server/http/dashboard/listings.ts'
-import { ApiError, randomName } from '../client.ts'
+import { isConflict, randomName } from '../client.ts'
 import { session } from '../session.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -25,6 +25,9 @@ type Action = Pick<BulkEditBody, 'action' | 'percent' | 'status'>
 type Target = Pick<BulkEditBody, 'ids' | 'search' | 'before' | 'catalog_version'>
 
 const EDITED_AT_ONCE: typeof MAX_EDITED = 1_000
+
+/** The service counts a call as one write for each 100 listings. */
+const WRITES_OF_A_CALL = EDITED_AT_ONCE / 100
 
 /** A bulk edit whose dialog is open. It stays as it was when the dialog opened. */
 type Asked = { action: keyof typeof TEXTS; count: number; target: Target }
@@ -184,8 +187,7 @@ function BulkDialog({
       await editAll({ target, count }, begun, stop.current.signal, setProgress)
     } catch (error) {
       // The search may find other listings now. The selection is dropped. A session of another member is a conflict as well.
-      const isConflict = error instanceof ApiError && error.type === 'conflict'
-      if (isConflict && session.state() === 'valid') {
+      if (isConflict(error) && session.state() === 'valid') {
         begun.isDone = true
         void onDone()
         throw new Error(`${error.message} ${doneIn(begun, count)}`)
@@ -196,7 +198,7 @@ function BulkDialog({
         begun.isDone = true
         void onDone()
         throw new Error(
-          'The response to the last step was lost more than 23 hours ago: up to 1,000 of the remaining listings may be changed already. Check them before you change them again.',
+          `The response to the last step was lost more than 23 hours ago: up to ${unsureIn(begun, count)} of the remaining listings may be changed already. Check them before you change them again.`,
         )
       }
       if (!stop.current.signal.aborted) throw error
@@ -305,13 +307,18 @@ function changeOf(action: Asked['action'], data: FormData): Action {
 }
 
 /** How far a bulk edit has come. Its calls begin with the newest listings. */
-function doneIn({ progress, sentAt }: Run, count: number): string {
+function doneIn(run: Run, count: number): string {
+  const { progress, sentAt } = run
   const done = progress.changed + failedIn(progress)
   const which = done > 0 && done < count ? ': the newest ones' : ''
-  const more = formatNumber(Math.min(EDITED_AT_ONCE, count - done))
-  const unknown = sentAt === null ? '' : ` Up to ${more} more may be changed already.`
+  const unknown =
+    sentAt === null ? '' : ` Up to ${unsureIn(run, count)} more may be changed already.`
   return `${formatNumber(done)} of ${plural(count, 'listing')} are done${which}.${unknown}`
 }
+
+/** Listings of the call whose response is missing. */
+const unsureIn = ({ progress }: Run, count: number): string =>
+  formatNumber(Math.min(EDITED_AT_ONCE, count - progress.changed - failedIn(progress)))
 
 const failedIn = ({ failed }: Progress) => [...failed.values()].reduce((sum, n) => sum + n, 0)
 
@@ -331,7 +338,7 @@ async function editAll(
   while (!run.isDone) {
     signal.throwIfAborted()
     // A person waits for the first call.
-    if (run.calls > 0) await leaveReservedWrites(signal, waiting)
+    if (run.calls > 0) await leaveReservedWrites(signal, waiting, WRITES_OF_A_CALL)
     const body: BulkEditBody = {
       ...change,
       ...(calls ? calls[run.calls] : { search, before: run.before, catalog_version }),

@@ -7,7 +7,7 @@ import { createStore } from '../ui/store.ts'
 export type ImportFile = {
   id: string
   name: string
-  /** Of the bytes of the file; absent in a file that an earlier version stored. */
+  /** Identifies the bytes of the file; absent in a file that an earlier version stored. */
   fingerprint?: string
   /** When the member has begun it (Unix milliseconds); absent in a file that an earlier version stored. */
   begunAt?: number

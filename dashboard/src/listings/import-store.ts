@@ -89,24 +89,25 @@ export const changeProgress = (
 
 const MAX_MARKS = 20
 
-/** The mark of a file that this browser has imported. */
+/** The mark of a file that this browser has imported, also in another tab. */
 export const readMark = (shop: string, fingerprint: string) =>
   within(shop, 'readonly', async (store) =>
     (await marksIn(store)).find((mark) => mark.fingerprint === fingerprint),
   )
 
-const marksIn = async (store: IDBObjectStore) =>
-  (await settled<Mark[] | undefined>(store.get('marks'))) ?? []
+/** The marks of the last files, and that of the stored import if rows were listed. The newest is the first. */
+async function marksIn(store: IDBObjectStore): Promise<Mark[]> {
+  const stored = await storedIn(store)
+  const marks = (await settled<Mark[] | undefined>(store.get('marks'))) ?? []
+  const fingerprint = stored?.file.fingerprint
+  if (fingerprint === undefined || stored!.progress.created === 0) return marks
+  const { activeAt: at, created } = stored!.progress
+  return [{ fingerprint, at, created }, ...marks]
+}
 
 /** Removes an import, and keeps the mark of its file if rows were listed. */
 async function empty(store: IDBObjectStore): Promise<void> {
-  const stored = await storedIn(store)
   const marks = await marksIn(store)
-  const fingerprint = stored?.file.fingerprint
-  if (fingerprint !== undefined && stored!.progress.created > 0) {
-    const { activeAt: at, created } = stored!.progress
-    marks.unshift({ fingerprint, at, created })
-  }
   await settled(store.clear())
   await settled(store.put(marks.slice(0, MAX_MARKS), 'marks'))
 }

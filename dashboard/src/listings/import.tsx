@@ -22,7 +22,7 @@ import {
 } from '../../../sdk/src/csv.ts'
 import { ignoredColumns, ownExportWarning, totalsOf } from '../../../sdk/src/csv-preview.ts'
 import type { MAX_CHECKED } from '../../../server/http/shapes/checked-item.ts'
-import { get, randomName } from '../client.ts'
+import { ApiError, get, randomName } from '../client.ts'
 import { saveFile } from '../save-file.ts'
 import { useMe } from '../shell/me.ts'
 import { Button, ButtonLink } from '../ui/button.tsx'
@@ -232,7 +232,7 @@ function Preview({
     const check = async () => {
       const rows = await checkAll(csv, mapping, choices, answers.current, abort.signal, setDone)
       const listable = rows.filter(isListable).map(({ position }) => csv.rows[position]!)
-      const warning = await ownExportWarning(csv, listable, hasListing)
+      const warning = await ownExportWarning(csv, listable, (id) => hasListing(id, abort.signal))
       abort.signal.throwIfAborted()
       setExportWarning(warning)
       setRows(rows)
@@ -346,6 +346,9 @@ function Preview({
           onPress={async () => {
             setIsStarting(true)
             try {
+              // Another tab may have imported the file since it was chosen here.
+              const last = await readMark(shop, fingerprint)
+              if (last?.at !== mark?.at) return setMark(last)
               await onStart(
                 good.map(({ position, item, card }) => ({ position, item: withCard(item, card) })),
                 bad.map(({ position, reasons }) => ({ position, reason: reasons.join(' ') })),
@@ -369,10 +372,13 @@ function Preview({
 
 const isListable = ({ reasons }: Row) => reasons.length === 0
 
-const hasListing = (id: number) =>
-  get(`listings/${id}`).then(
+const hasListing = (id: number, signal: AbortSignal) =>
+  untilAnswered(() => get(`listings/${id}`, { signal, isSave: true }), signal).then(
     () => true,
-    () => false,
+    (error) => {
+      if (error instanceof ApiError && error.status === 404) return false
+      throw error
+    },
   )
 
 /** The fields that tell a seller which card a row means: a choice applies to the rows that share them. */

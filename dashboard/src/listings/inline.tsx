@@ -64,8 +64,9 @@ export function InlineInput({
   const { isSaving, hasFailed, message, run, forget } = useSave(label)
   // A save that has begun goes on after the page was left, so the text that it sends is not unsaved.
   const isSent = isSaving && !hasFailed && draft === sent
-  const isTyped = draft !== undefined
-  useEffect(() => (isTyped ? keepRow(listing) : undefined), [isTyped, listing])
+  // A message about an unknown outcome comes without a draft.
+  const isKept = draft !== undefined || message !== undefined
+  useEffect(() => (isKept ? keepRow(listing) : undefined), [isKept, listing])
   const isUnsaved = draft !== undefined && draft.trim() !== value && !isSent
   const begin = (shown: string) => {
     begun.current = { shown, ...newAttempts() }

@@ -7,14 +7,12 @@ import type {
   SliceList,
 } from '../../../server/http/dashboard/orders.ts'
 import type { Data, Paginated } from '../api.ts'
-import { ApiError, apiUrl, get, post } from '../client.ts'
+import { apiUrl, get, isConflict, post } from '../client.ts'
 import { readAgain } from '../query-client.ts'
 
 export type { Dispute, LabelOutcome, LabelResult, OwnSlice, SliceList }
 export type SliceLine = SliceList['data'][number]
 export type OrderRow = OwnSlice['orders'][number]
-
-export const isConflict = (error: unknown) => error instanceof ApiError && error.status === 409
 
 /** Sends a write. If the state of the order forbids it, another tab or member has changed the order: reads it again. */
 const write = <T>(path: string, body?: object): Promise<T> =>

@@ -1,12 +1,12 @@
 import { useRef, useState } from 'react'
 import type { CancelReason } from '../../../server/enums.ts'
-import { isRefusal } from '../client.ts'
+import { isConflict, isRefusal } from '../client.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, RadioGroup } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
 import { formatMoney, plural } from '../ui/format.ts'
 import { notify } from '../ui/toast.tsx'
-import { cancel, getSlice, isConflict, type OrderRow, type OwnSlice } from './api.ts'
+import { cancel, getSlice, type OrderRow, type OwnSlice } from './api.ts'
 import { REASONS } from './words.ts'
 
 /** Cancels one row, with the reason that the buyer reads. */

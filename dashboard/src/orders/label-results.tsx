@@ -40,18 +40,21 @@ export function LabelResults({
   )
 }
 
-/** Says the outcomes on another page, if the list of orders was left before the service has answered. */
+/** Shows the outcomes on another page, if the list of orders was left before the service has answered. */
 export function notifyLabels(results: LabelResult[]): void {
   const others = Map.groupBy(
     results.filter((result) => !isReady(result)),
-    (result) => messageOf(result) ?? wordOf(result.label?.status).label,
+    (result) => messageOf(result) ?? `${wordOf(result.label?.status).label}.`,
   )
   const sentences = [...others].map(
     ([message, alike]) =>
       `${alike.length === 1 ? 'Order' : 'Orders'} ${alike.map(({ order }) => order).join(', ')}: ${message}`,
   )
   const text = [readySentence(results.filter(isReady).length), ...sentences].join(' ')
-  notify(text, { isFailure: others.size > 0 })
+  const isFailure = results.some(
+    ({ label, error }) => error || !label || label.status === 'action_required',
+  )
+  notify(text, { isFailure })
 }
 
 /** The label of a cancelled order is ready as well, with a message not to use it. */

@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
+import { isConflict } from '../client.ts'
 import { Button, ExternalLink } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Form, FormErrors } from '../ui/form.tsx'
@@ -10,7 +11,7 @@ import { Section } from '../ui/section.tsx'
 import { notify, notifyFailure } from '../ui/toast.tsx'
 import { Unsent } from '../ui/unsent.tsx'
 import { useIsShown } from '../ui/use-is-shown.ts'
-import { buyLabel, isConflict, type OrderRow, type OwnSlice, ship } from './api.ts'
+import { buyLabel, type OrderRow, type OwnSlice, ship } from './api.ts'
 
 type Props = { slice: OwnSlice; order: number; onChange: (after: OwnSlice) => void }
 
@@ -21,7 +22,10 @@ export function Shipping({ slice, order, onChange }: Props) {
   const isUnsent = !actions.ship && !['', shipping.tracking_code].includes(code.trim())
   const unsent = isUnsent && (
     <Unsent text={code} onDrop={() => setCode('')}>
-      This order can no longer be marked as shipped. Your tracking code was not saved:
+      {actions.needs_payout_setup
+        ? 'This order can’t be marked as shipped now.'
+        : 'This order can no longer be marked as shipped.'}{' '}
+      Your tracking code was not saved:
     </Unsent>
   )
   if (orders.every(({ status }) => status === 'cancelled')) {

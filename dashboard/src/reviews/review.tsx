@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type Dispatch, type SetStateAction, useState } from 'react'
 import { Link } from 'wouter'
-import { isConflict } from '../orders/api.ts'
+import { isConflict } from '../client.ts'
 import { Button } from '../ui/button.tsx'
 import { TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'

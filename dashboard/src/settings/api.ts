@@ -1,7 +1,7 @@
 import type { Me } from '../../../server/http/dashboard/me.ts'
 import type { ShippingOptionsRecord, ShopChanges } from '../../../server/http/dashboard/settings.ts'
 import type { Data } from '../api.ts'
-import { ApiError, get, patch, put } from '../client.ts'
+import { get, isConflict, patch, put } from '../client.ts'
 import { readAfter } from '../query-client.ts'
 
 export type { ShippingOptionsRecord }
@@ -22,8 +22,7 @@ export function changeShippingOptions(
     const { shipping_options, shipping_options_version: version } = account
     const body = { shipping_options: change(shipping_options), version }
     await put('settings/shipping-options', body).catch((error) => {
-      const isConflict = error instanceof ApiError && error.type === 'conflict'
-      if (isConflict && attempt < MAX_ATTEMPTS) return save(attempt + 1)
+      if (isConflict(error) && attempt < MAX_ATTEMPTS) return save(attempt + 1)
       throw error
     })
   }

@@ -87,7 +87,7 @@ function Banners({ sandboxNotice, banner }: Pick<FrameProps, 'sandboxNotice' | '
         )}
         {session === 'of another member' && (
           <Banner tone="warn">
-            <strong>You have signed in as somebody else in another tab.</strong> This page belongs
+            <strong>You have signed in as another member in another tab.</strong> This page belongs
             to the former member and can’t change anything.{' '}
             <Button size="small" onPress={() => window.location.reload()}>
               Reload the page

@@ -1,8 +1,9 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Button } from './button.tsx'
 import { CopyButton } from './copy-button.tsx'
 import { Dialog } from './dialog.tsx'
 import { notify } from './toast.tsx'
+import { useIsShown } from './use-is-shown.ts'
 
 const LOST =
   'The new secret can no longer be shown, because you left its page before the response came. Rotate or revoke it on that page.'
@@ -10,13 +11,7 @@ const LOST =
 /** The secret to show, and a function that changes it. If its page was left meanwhile, a message says that it is lost. */
 export function useSecret<T>() {
   const [secret, setSecret] = useState<T>()
-  const isShown = useRef(false)
-  useEffect(() => {
-    isShown.current = true
-    return () => {
-      isShown.current = false
-    }
-  }, [])
+  const isShown = useIsShown()
   const show = (next: T | undefined) => {
     if (isShown.current) setSecret(next)
     else notify(LOST, { isFailure: true })

@@ -4,7 +4,7 @@ import { CopyButton } from './copy-button.tsx'
 import { Notice } from './notice.tsx'
 
 /**
- * A typed text whose form is gone, because someone else has changed the record meanwhile: to copy it. The children say that
+ * A typed text whose form is gone, because another member or the marketplace has changed the record meanwhile: to copy it. The children say that
  * it was not sent.
  */
 export const Unsent = ({

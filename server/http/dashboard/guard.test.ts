@@ -207,7 +207,7 @@ describe('the guard of the dashboard’s API', () => {
     const other = await navigate(`${link}&member=0`, member)
     expect([other.status, other.headers['content-type']]).toEqual([409, 'text/html; charset=utf-8'])
     expect(linksIn(other)).toEqual(['../../../dashboard'])
-    expect(other.text).toContain('somebody else')
+    expect(other.text).toContain('as another member')
     // It names the member in its address.
     expect(other.text).not.toContain('Reload')
 

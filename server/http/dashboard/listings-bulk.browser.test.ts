@@ -194,7 +194,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     const dialog = page.getByRole('dialog')
     await signIn(await app.member())
     await dialog.getByRole('button', { name: 'Hide' }).click()
-    await dialog.getByText('You have signed in as somebody else').waitFor()
+    await dialog.getByText('You have signed in as another member').waitFor()
     await signIn(member)
     await dialog.getByRole('button', { name: 'Hide' }).click()
     await page.getByText('1 listing changed.').waitFor()

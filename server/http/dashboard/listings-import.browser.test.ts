@@ -716,7 +716,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     },
   )
 
-  it('an import leaves the last fifth of the write limit, and at least one write, to its member', async () => {
+  it('an import leaves the last fifth of the write limit to its member', async () => {
     const { member } = await newShop(app)
     const { rateLimit } = app.ctx.config
     const before = { write: rateLimit.write, time }
@@ -724,16 +724,17 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
       rateLimit.write = before.write
       time = before.time
     })
-    rateLimit.write = WRITES
+    rateLimit.write = 10
     // The window ends more than a minute from now, by the clock of the page as well.
     time = (Math.ceil(Date.now() / 60_000) + 1) * 60_000 - 1000
     const page = await app.open('/dashboard/listings/import', { member, expects: /status of 429/ })
-    // The preview is the first write.
-    await startImport(page, 450)
-    await page.getByText(/200 rows listed.*Waiting \d+ s/).waitFor()
+    // The preview is the first two writes.
+    await startImport(page, 800)
+    await page.getByText(/600 rows listed.*Waiting \d+ s/).waitFor()
     const payload = { on: false }
-    const saved = () => member.put('/dashboard/api/settings/holiday', { payload })
-    expect([(await saved()).status, (await saved()).status]).toEqual([204, 429])
+    const saved = async () =>
+      (await member.put('/dashboard/api/settings/holiday', { payload })).status
+    expect([await saved(), await saved(), await saved()]).toEqual([204, 204, 429])
   })
 
   it(

@@ -7,7 +7,7 @@ import { Data, Nullable, Timestamp } from '../schema.ts'
 import { AccountSchema, accountJson, shippingOptionsVersion } from '../shapes/account.ts'
 
 const MeSchema = Type.Object({
-  id: Type.Integer({ description: 'Of the member' }),
+  id: Type.Integer({ description: 'The member’s id' }),
   email: Type.String(),
   account: Type.Intersect([
     AccountSchema,

@@ -433,7 +433,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     const [name, value] = other.cookie.split('=') as [string, string]
     await page.context().addCookies([{ name, value, url: app.address }])
     await page.getByRole('button', { name: 'Save shop' }).click()
-    await page.getByRole('form').getByText('You have signed in as somebody else').waitFor()
+    await page.getByRole('form').getByText('You have signed in as another member').waitFor()
     expect(await page.getByLabel('Name').inputValue()).toBe('Misty’s Cards')
     expect((await other.get('/dashboard/api/me')).body.data.account).toEqual(before)
     await expectAccessible(page)
@@ -442,7 +442,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       .getByLabel('Name')
       .and(page.locator(`[value="${before.shop_name}"]`))
       .waitFor()
-    expect(await page.getByText('You have signed in as somebody else').count()).toBe(0)
+    expect(await page.getByText('You have signed in as another member').count()).toBe(0)
   })
 
   it('a save whose session has ended keeps its input, and succeeds after a sign-in as the same member in another tab', async () => {
@@ -467,7 +467,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     const colleague = await app.member(member.accountId)
     await signIn(colleague)
     await save.click()
-    await form.getByText('You have signed in as somebody else').waitFor()
+    await form.getByText('You have signed in as another member').waitFor()
     await signIn(await app.signInAgain(member))
     await save.click()
     await page.getByText('The shop was saved.').waitFor()

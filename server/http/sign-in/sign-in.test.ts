@@ -169,7 +169,7 @@ describe('signing in', () => {
       app.anyone.post('/signout', form({ member: String(member) }, { cookie }))
     const refused = await signOut((await app.member()).memberId)
     expect(refused.status).toBe(409)
-    expect(refused.text).toContain('You have signed in as somebody else in another tab.')
+    expect(refused.text).toContain('You have signed in as another member in another tab.')
     expect((await me(cookie)).status).toBe(200)
     expect((await signOut(memberId)).status).toBe(303)
     expect((await me(cookie)).status).toBe(401)
