@@ -18,6 +18,8 @@ export type ProfileOptions = {
   timeZone?: string
   /** Runs in each page before its own scripts, such as to remove a function that not every supported browser has. */
   script?: string
+  /** Its cache has no file of the program, unlike that of a used one. */
+  isNew?: boolean
 }
 
 /** A page in a context without cookies and stored data of other tests. */
@@ -31,10 +33,10 @@ export type Profile = {
 /** Profiles of a browser. A used one opens a page with two thirds of the CPU time of a new one. */
 export function profilesOf(browser: Browser) {
   const released = new Map<string, Profile[]>()
-  return async (options: ProfileOptions): Promise<Profile> => {
+  return async ({ isNew, ...options }: ProfileOptions): Promise<Profile> => {
     const key = JSON.stringify(options)
-    const profiles = released.get(key) ?? []
-    released.set(key, profiles)
+    const profiles = isNew ? [] : (released.get(key) ?? [])
+    if (!isNew) released.set(key, profiles)
     return profiles.pop() ?? newProfile(browser, options, (profile) => profiles.push(profile))
   }
 }

@@ -88,9 +88,10 @@ async function openPage(
     member,
     expects,
     script,
+    isNew,
   }: PageOptions = {},
 ): Promise<Page> {
-  const profile = await takeProfile({ hasTouch, timeZone, script })
+  const profile = await takeProfile({ hasTouch, timeZone, script, isNew })
   const { context, page } = profile
   const { host, origin } = new URL(url)
   await page.setViewportSize({ width, height: 900 })

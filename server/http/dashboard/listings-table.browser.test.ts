@@ -72,7 +72,7 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
   it('keys after Ctrl K reach the search while its code is loaded, and the unfinished value of the field that had the focus stays unsaved', async () => {
     const { seller, member } = await newShop(app)
     await list(seller, cardItem({ price: 10, quantity: 3 }))
-    const page = await app.open('/dashboard/listings', { member })
+    const page = await app.open('/dashboard/listings', { member, isNew: true })
     const saves: string[] = []
     page.on('request', (request) => request.method() === 'PATCH' && saves.push(request.url()))
     const price = page.getByRole('textbox', { name: 'Price of Charizard ex' })

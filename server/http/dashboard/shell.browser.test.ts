@@ -410,6 +410,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
   it('the search that could not be loaded says so, and opens when the service is back', async () => {
     const page = await app.open('/dashboard', {
       member: await app.member(),
+      isNew: true,
       expects: /ERR_INTERNET_DISCONNECTED/,
     })
     await heading(page, 'Overview')
