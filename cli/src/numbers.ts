@@ -39,7 +39,7 @@ export function amount(text: string): number {
 }
 
 /** Parses an amount of euros, which can be negative. */
-export function anyAmount(text: string): number {
+function anyAmount(text: string): number {
   const { value, meanings } = readNumber(text)
   if (meanings) {
     throw new InvalidArgumentError(`It can mean two amounts: write ${meanings.join(' or ')}.`)

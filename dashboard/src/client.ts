@@ -102,7 +102,9 @@ function noteLimit(headers: Headers): void {
  */
 export function reservedMs(cost: number): number {
   const { left, reserved, until } = writes
-  return left - cost < reserved ? Math.max(0, until - Date.now()) : 0
+  const ms = until - Date.now()
+  // Not a number if a proxy has removed a header.
+  return left - cost < reserved && ms > 0 ? ms : 0
 }
 
 let readAfterUnknown = () => {}
