@@ -287,7 +287,7 @@ create table events (
   event text collate "C" not null,
   data text not null,
   created_at timestamp with time zone not null,
-  written_in xid8 default pg_current_xact_id() not null,
+  written_in xid8 default xid_in_epoch(pg_current_xact_id()) not null,
   slice_id bigint,
   constraint events_pkey PRIMARY KEY (id),
   constraint events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
@@ -969,6 +969,14 @@ create table series (
   shortcut text collate "C",
   constraint series_pkey PRIMARY KEY (name),
   constraint series_shortcut_key UNIQUE (shortcut)
+);
+
+create table server_epoch (
+  only_row boolean default true not null,
+  system_identifier bigint not null,
+  epoch bigint not null,
+  constraint server_epoch_pkey PRIMARY KEY (only_row),
+  constraint server_epoch_only_row_check CHECK (only_row)
 );
 
 create table sets (
@@ -1782,3 +1790,9 @@ begin
   return null;
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION public.xid_in_epoch(xid xid8)
+ RETURNS xid8
+ LANGUAGE sql
+ STABLE
+RETURN (((((SELECT server_epoch.epoch FROM server_epoch) * '1099511627776'::bigint) + ((xid)::text)::bigint))::text)::xid8;

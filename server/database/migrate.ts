@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { StartError } from '../start-error.ts'
 import { HOURS } from '../time/units.ts'
 import { type AdvisoryLock, withAdvisoryLock } from './advisory-lock.ts'
+import { recognizeServer } from './server-epoch.ts'
 import type { Sql } from './sql.ts'
 import { transactionsOn } from './transactions.ts'
 
@@ -18,7 +19,7 @@ const STATEMENT_TIMEOUT_MS = 6 * HOURS
 
 /**
  * Applies the pending migrations in order, each in its own transaction. If several processes start at the same time,
- * one of them migrates and the others wait.
+ * one of them migrates and the others wait. Then it recognizes a database that was moved to another server.
  *
  * @param willUpdate called with the names of the files before they are applied, unless the database is new
  * @returns the names of the applied files
@@ -33,10 +34,14 @@ export async function migrate(
   try {
     await refuseUnusableServer(sql)
     const files = await migrationFiles()
-    if ((await appliedVersion(sql)) === files.length) return []
-    return await withAdvisoryLock(url, 'migrate', (lock) =>
-      applyMissing(sql, url, lock, files, willUpdate),
-    )
+    const isCurrent = (await appliedVersion(sql)) === files.length
+    const applied = isCurrent
+      ? []
+      : await withAdvisoryLock(url, 'migrate', (lock) =>
+          applyMissing(sql, url, lock, files, willUpdate),
+        )
+    await recognizeServer(sql)
+    return applied
   } catch (error) {
     if (!(error instanceof postgres.PostgresError)) throw error
     const remedy = REMEDIES[error.code]

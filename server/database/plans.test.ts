@@ -27,6 +27,7 @@ const SMALL = [
   'removed_listings',
   'payout_setup_changes',
   'retention',
+  'server_epoch',
   'delivery_count_state',
   'delivery_counts',
   ...['posting_count_state', 'ledger_days', 'ledger_accounts', 'audit_count_state'],

@@ -327,6 +327,41 @@ describe('positions', () => {
     expect(positionIn(`${'9'.repeat(20)}-1`)).toBeUndefined()
   })
 
+  it('positions of a restored dump stay valid on a server with lower transaction ids, without gaps or repeats', async () => {
+    await subscribe(seller, 'https://93.184.215.14/hook')
+    await write(app.ctx, 1)
+    await write(app.ctx, 2)
+    await read(2, start)
+    const end = await currentPosition(app.ctx)
+    const { db } = app.ctx
+    // The server of the dump was a billion transactions ahead, and another one.
+    const ahead = (xid: string) => String(BigInt(xid) + 10n ** 9n)
+    const { accountId } = seller
+    for (const { id, position } of await readAfter(start)) {
+      await db`update events set written_in = ${ahead(position.transaction)} where id = ${id}`
+    }
+    await db`update server_epoch set system_identifier = 1`
+    const [early, late] = await db<{ id: number; transaction: string }[]>`
+      select id, written_in as transaction from events where account_id = ${accountId} order by id
+    `
+    await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+
+    await write(app.ctx, 3)
+    const [delivery] = await deliveriesIn(app, `account_id=${accountId}`)
+    await app.operator.post(`/operator/v1/deliveries/${delivery.id}/resend`)
+    for (const [position, numbers] of [
+      [{ transaction: early!.transaction, eventId: early!.id }, [2, 3, 3]],
+      [{ transaction: late!.transaction, eventId: late!.id }, [3, 3]],
+      [{ transaction: ahead(end.transaction), eventId: 0 }, [3, 3]],
+    ] as const) {
+      expect(await hasReached(app.ctx, position)).toBe(true)
+      expect(numbersOf(await read(numbers.length, position))).toEqual(numbers)
+    }
+    await until('a new stream begins after the events of the dump', async () => {
+      return (await readAfter(await currentPosition(app.ctx))).length === 0
+    })
+  })
+
   it('a position ahead of the database has not been reached', async () => {
     expect(await hasReached(app.ctx, start)).toBe(true)
     expect(await hasReached(app.ctx, { transaction: '9'.repeat(19), eventId: 1 })).toBe(false)

@@ -1,11 +1,13 @@
 import type { Context } from '../context.ts'
+import type { Db } from '../database/sql.ts'
 import type { WebhookEvent } from '../enums.ts'
 
 /**
  * Streams all events of an account, resends included, without gaps. Ids are assigned when a row is written, not when it
  * is committed, so a client that continued after the highest id would miss the events of slower transactions. The stream
  * is therefore in the order of transaction ids, and sends the events of a transaction only when all transactions that
- * began earlier have ended.
+ * began earlier have ended. The ids are those of `xid_in_epoch` (server/database/server-epoch.ts): after a dump is restored
+ * on another server, its transactions follow all events of the dump, and the positions of clients stay valid.
  */
 
 /** A position in the stream: the transaction and id of the last event that was read. */
@@ -39,7 +41,7 @@ export function positionIn(text: string): Position | undefined {
 /** The end of the stream: every event that is committed from now on follows it. */
 export async function currentPosition({ db }: Context): Promise<Position> {
   const [row] = await db<{ transaction: string }[]>`
-    select pg_snapshot_xmin(pg_current_snapshot()) as transaction
+    select xid_in_epoch(pg_snapshot_xmin(pg_current_snapshot())) as transaction
   `
   return { transaction: row!.transaction, eventId: 0 }
 }
@@ -54,7 +56,7 @@ export async function hasReached(
 ): Promise<boolean> {
   const [row] = await db<{ reached: boolean }[]>`
     select
-      ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot())
+      ${transaction}::xid8 <= xid_in_epoch(pg_snapshot_xmax(pg_current_snapshot()))
       and (
         -- 0 is where a stream began without a position. The events before those that are kept are deleted.
         ${eventId}::bigint = 0
@@ -65,6 +67,12 @@ export async function hasReached(
   return row!.reached
 }
 
+/**
+ * The transactions before this one have all ended, so all of their events are visible. In a subquery, because a statement
+ * evaluates it once.
+ */
+const firstRunning = (db: Db) => db`(select xid_in_epoch(pg_snapshot_xmin(pg_current_snapshot())))`
+
 /** The next events after a position, resends included. */
 export async function eventsAfter(
   { db }: Pick<Context, 'db'>,
@@ -72,8 +80,7 @@ export async function eventsAfter(
   { transaction, eventId }: Position,
 ): Promise<StreamedEvent[]> {
   const after = db`(${transaction}::xid8, ${eventId}::bigint)`
-  // The transactions before this one have all ended, so all of their events are visible.
-  const before = db`pg_snapshot_xmin(pg_current_snapshot())`
+  const before = firstRunning(db)
   const rows = await db<(Omit<StreamedEvent, 'position'> & { transaction: string })[]>`
     select
       next.transaction,
@@ -128,7 +135,7 @@ export async function haveEvents(
   positions: { accountId: number; position: Position }[],
 ): Promise<boolean[]> {
   const after = db`(asked.transaction, asked.event_id)`
-  const before = db`pg_snapshot_xmin(pg_current_snapshot())`
+  const before = firstRunning(db)
   const rows = await db<{ hasEvents: boolean }[]>`
     select
       exists (

@@ -33,7 +33,7 @@ export function resendDelivery(ctx: Context, id: number): Promise<Delivery> {
     `
     // After the queue (see `recordOutcomes`). Its partition may have been dropped meanwhile.
     const { count } = await db`
-      update deliveries set resent_in = pg_current_xact_id() where id = ${id}
+      update deliveries set resent_in = xid_in_epoch(pg_current_xact_id()) where id = ${id}
     `
     if (count === 0) throw deliveryNotFound()
     await signal('deliveries')
@@ -223,7 +223,7 @@ async function resendLocked(
       returning delivery_id
     )
     update deliveries
-    set resent_in = pg_current_xact_id()
+    set resent_in = xid_in_epoch(pg_current_xact_id())
     where id in (select delivery_id from renewed union all select delivery_id from queued)
   `
   await signal('deliveries')
