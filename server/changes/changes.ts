@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
-import type { Db } from '../database/sql.ts'
+import type { Db, Fragment } from '../database/sql.ts'
 import { cursorExpired, serviceUnavailable, validationError } from '../errors.ts'
 import { realTime } from '../time/real-time.ts'
 import { DAYS } from '../time/units.ts'
@@ -32,7 +32,7 @@ export type Cursor = Position & {
   registration: number
   /** When it was issued or, while older changes are left, the one from which catching up began. */
   issuedAt: Date
-  /** When the row was written: a restored database has no such row. Undefined if the cursor is of no row. */
+  /** When the row was written: a restored database has no such row. Undefined if the account has no row yet. */
   writtenAt: Micros | undefined
 }
 
@@ -88,11 +88,15 @@ export async function startFollowing(ctx: Context, accountId: number): Promise<C
     on conflict (account_id) do update set read_at = excluded.read_at
     returning registration
   `
+  const start = await positionAfterWriters(ctx)
+  // Nothing is between the last change and the start. With the change, a restored database that lacks it is recognized.
+  const [found] = await db<{ last: Row | null }[]>`
+    select ${lastBefore(db, accountId, db`${start.xid}::xid8`)} as last
+  `
   return {
     registration: follower!.registration,
-    ...(await positionAfterWriters(ctx)),
+    ...(found!.last ? placeOf(found!.last) : { ...start, writtenAt: undefined }),
     issuedAt: now(),
-    writtenAt: undefined,
   }
 }
 
@@ -153,13 +157,7 @@ export async function readChanges(
             and ${writtenAt(db)} = ${cursor.writtenAt ?? null}::bigint
         )
       ) as "isLost",
-      (
-        select json_build_object('xid', xid, 'id', id, 'writtenAt', ${writtenAt(db)}::text)
-        from changes
-        where account_id = ${accountId} and xid < running_from
-        order by xid desc, id desc
-        limit 1
-      ) as last
+      ${lastBefore(db, accountId, db`running_from`)} as last
     from change_followers
     cross join (select pg_snapshot_xmin(pg_current_snapshot()) as running_from) snapshot
     where account_id = ${accountId}
@@ -204,6 +202,15 @@ export async function readChanges(
 type Row = Position & { writtenAt: Micros }
 
 const placeOf = ({ xid, id, writtenAt }: Row): Row => ({ xid, id, writtenAt })
+
+/** The last change of an account before a transaction, as JSON of a `Row`. */
+const lastBefore = (db: Db, accountId: number, xid: Fragment) => db`(
+  select json_build_object('xid', changes.xid, 'id', id, 'writtenAt', ${writtenAt(db)}::text)
+  from changes
+  where account_id = ${accountId} and changes.xid < ${xid}
+  order by changes.xid desc, id desc
+  limit 1
+)`
 
 /** `created_at` of a row of `changes` as microseconds. */
 const writtenAt = (db: Db) => db`(extract(epoch from created_at) * 1000000)::bigint`
