@@ -16,6 +16,7 @@ import { type Launch, RECOVERY_TIMEOUT_MS, startServer } from './launch.ts'
 import { diskFullLine, readSince, rotateRegularly, sizeOf } from './log.ts'
 import { endOrphans } from './orphans.ts'
 import { osUserFor } from './os-user.ts'
+import { claimCluster } from './owner.ts'
 import { START_LOCK } from './remove.ts'
 import { findRunning, shutDown } from './server.ts'
 import type { Server } from './session.ts'
@@ -119,6 +120,7 @@ async function findOrStart(
 ): Promise<{ cluster: Cluster; running: boolean; server: Server }> {
   const binaries = await findBinaries()
   const found = await findCluster(dataDir, binaries)
+  if (found) await claimCluster(dataDir, found)
   const password = await readOrCreatePassword(dataDir, found)
   const log = join(dataDir, 'postgres.log')
 
@@ -131,6 +133,7 @@ async function findOrStart(
   const osUser = await osUserFor(found)
   const native = await reachableBinaries(binaries, osUser, dataDir)
   const directory = found ?? (await createCluster({ dataDir, native, osUser, password }))
+  if (!found) await claimCluster(dataDir, directory)
   const cluster = { directory, password, log }
   const server = await startServer({ cluster, native, osUser, settings, meanwhile })
   return { cluster, running: false, server }

@@ -9,8 +9,10 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -145,6 +147,38 @@ describe.runIf(isRoot)('started by root, the embedded database', () => {
     // The server of the deleted cluster would stop within a minute, which is too long for a test.
     expect(existsSync(join(directory, 'postmaster.pid'))).toBe(false)
     process.kill(left, 'SIGQUIT')
+  })
+
+  test('under root, a copy of a DATA_DIR does not start on the database of the original', async () => {
+    const home = newHome()
+    chmodSync(home, 0o700)
+    const [original, copy, moved] = ['original', 'copy', 'moved'].map((name) => join(home, name))
+    const first = await startProcess(original!)
+    const { directory } = first.database
+    shared.push(directory.slice(SHARED_HOME.length + 1), 'copied-cluster')
+    const duplicate = (from: string, to: string) => execFileSync('cp', ['-a', from, to])
+    duplicate(original!, copy!)
+    const refusal = new RegExp(`${copy}/postgres .*${directory}, the database of ${original}: copy`)
+    await expectStartError(startEmbedded({ dataDir: copy! }), refusal)
+    await first.stop()
+    await expectStartError(startEmbedded({ dataDir: copy! }), refusal)
+
+    const clone = join(SHARED_HOME, 'copied-cluster')
+    duplicate(directory, clone)
+    unlinkSync(join(copy!, 'postgres'))
+    symlinkSync(clone, join(copy!, 'postgres'))
+    const repaired = await start(copy!)
+    expect(repaired.directory).toBe(clone)
+
+    renameSync(original!, moved!)
+    for (const dataDir of [moved!, join(home, 'alias')]) {
+      if (dataDir !== moved) symlinkSync(moved!, dataDir)
+      const database = await startProcess(dataDir)
+      expect(database.database.directory).toBe(directory)
+      await database.stop()
+    }
+    duplicate(moved!, original!)
+    await expectStartError(startEmbedded({ dataDir: original! }), moved!)
   })
 
   test('under root, a cluster that its owner cannot reach is reported', async () => {
