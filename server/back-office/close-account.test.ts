@@ -279,6 +279,26 @@ it('the confirmation of an e-mail address does not fail because the account is b
   expect([(await closing).status, (await confirming).status]).toEqual([200, 404])
 })
 
+it('an account is closed although the seller deletes a webhook endpoint meanwhile', async () => {
+  const seller = await app.seller()
+  const payload = { url: 'https://tool.example/hook', events: ['order.created'] }
+  const endpoint = (await seller.post('/v1/webhooks', { payload })).body.data
+  const { deleting, closing } = await whileLocked(
+    app.ctx,
+    // Makes the deletion wait after it has locked the endpoint.
+    (db) => db`lock table notices in share mode`,
+    async () => {
+      const deleting = seller.delete(`/v1/webhooks/${endpoint.id}`)
+      await untilLockWaiters(app.ctx.db)
+      const closing = close(second, seller.accountId)
+      await untilLockWaiters(app.ctx.db, 2)
+      return { deleting, closing }
+    },
+  )
+  expect([(await deleting).status, (await closing).status]).toEqual([204, 200])
+  expect((await seller.get('/v1/me')).status).toBe(401)
+})
+
 it('no listing of a closed account is on sale, however many requests of two services list cards meanwhile', async () => {
   for (let round = 0; round < 5; round++) {
     const seller = await app.seller()

@@ -8,7 +8,7 @@ import { OPEN_STATUSES } from '../enums.ts'
 import { type ApiError, afterFirstCommit, conflict } from '../errors.ts'
 import { markRemoved } from '../listings/remove-listings.ts'
 import { endGrantsOfAccount } from '../oauth/grants.ts'
-import { listEndpoints, removeEndpoint } from '../webhooks/endpoints.ts'
+import { removeEndpoints } from '../webhooks/endpoints.ts'
 
 /** Listings that one transaction removes. */
 const BATCH = 1_000
@@ -77,7 +77,7 @@ const lockOut = (ctx: Context, id: number): Promise<void> =>
     await db`
       update api_keys set revoked_at = ${now()} where account_id = ${id} and revoked_at is null
     `
-    for (const endpoint of await listEndpoints(tx, id)) await removeEndpoint(tx, id, endpoint.id)
+    await removeEndpoints(tx, id)
     // A password reset locks the member before the grants that it ends.
     await db`select from members where account_id = ${id} order by id for update`
     await endGrantsOfAccount(tx, id)

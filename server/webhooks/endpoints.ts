@@ -92,15 +92,26 @@ export async function requireEndpoint(
  *
  * @throws not_found unless the endpoint is the account's
  */
-export function removeEndpoint(ctx: Context, accountId: number, id: number): Promise<void> {
-  return inTransaction(ctx, async (tx) => {
+export async function removeEndpoint(ctx: Context, accountId: number, id: number): Promise<void> {
+  if (!(await removeIfPresent(ctx, accountId, id))) throw endpointNotFound()
+}
+
+/** Deletes the endpoints of an account like `removeEndpoint`, and skips those that are deleted meanwhile. */
+export async function removeEndpoints(ctx: Context, accountId: number): Promise<void> {
+  for (const { id } of await listEndpoints(ctx, accountId)) {
+    await removeIfPresent(ctx, accountId, id)
+  }
+}
+
+const removeIfPresent = (ctx: Context, accountId: number, id: number): Promise<boolean> =>
+  inTransaction(ctx, async (tx) => {
     const { count } = await tx.db`
       select
       from webhook_endpoints
       where id = ${id} and account_id = ${accountId} and deleted_at is null
       for no key update
     `
-    if (count === 0) throw endpointNotFound()
+    if (count === 0) return false
     await skipPending(tx, id)
     await withdrawNotice(tx, accountId, 'endpoint_disabled', id)
     // At the end: "place" is part of a key, so from here on new deliveries, and the checkouts of their orders, wait.
@@ -114,8 +125,8 @@ export function removeEndpoint(ctx: Context, accountId: number, id: number): Pro
         previous_secret_until = null
       where id = ${id}
     `
+    return true
   })
-}
 
 /**
  * Gives an endpoint a new secret. The former one signs as well for 24 hours; an earlier one no longer does.
