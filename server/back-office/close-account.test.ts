@@ -299,6 +299,28 @@ it('an account is closed although the seller deletes a webhook endpoint meanwhil
   expect((await seller.get('/v1/me')).status).toBe(401)
 })
 
+it('the invitation of an invited member does not fail because the account is being closed', async () => {
+  const { accountId } = await app.seller()
+  const payload = { email: `invited-${accountId}@mail.example` }
+  const invite = () =>
+    app.operator.post(`/operator/v1/accounts/${accountId}/invitations`, { payload })
+  await invite()
+  const { closing, inviting } = await whileLocked(
+    app.ctx,
+    (db) => db`select from api_keys where account_id = ${accountId} for update`,
+    async () => {
+      const closing = close(second, accountId)
+      await untilLockWaiters(app.ctx.db)
+      const inviting = invite()
+      await untilLockWaiters(app.ctx.db, 2)
+      return { closing, inviting }
+    },
+  )
+  expect((await inviting).status).toBe(202)
+  // The invitation opens the account again, before or after the end of the closing.
+  expect([200, 409]).toContain((await closing).status)
+})
+
 it('no listing of a closed account is on sale, however many requests of two services list cards meanwhile', async () => {
   for (let round = 0; round < 5; round++) {
     const seller = await app.seller()

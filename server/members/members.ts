@@ -27,8 +27,9 @@ export type Member = {
 export function inviteMember(ctx: Context, accountId: number, email: string): Promise<Member> {
   return inTransaction(ctx, async (tx) => {
     const { db, now } = tx
+    // Like the closing of an account, locks the account before the member, and as strongly as `openAgain` needs it.
     const [account] = await db<{ shopName: string }[]>`
-      select shop_name as "shopName" from accounts where id = ${accountId} for key share
+      select shop_name as "shopName" from accounts where id = ${accountId} for no key update
     `
     if (!account) throw notFound('There is no such account.')
     const [member] = await db<Member[]>`
@@ -89,7 +90,7 @@ export async function keepMember({ db }: Pick<Context, 'db'>, memberId: number):
 
 /**
  * Sets or removes the password of the account's first member, and ends that member's sessions and links. An account
- * without members gets one who signs in with the account's e-mail address.
+ * without members gets one who signs in with the account's e-mail address. The caller holds the account's lock.
  *
  * @throws validation_error if that address belongs to a member of another account
  */
@@ -119,7 +120,7 @@ export async function setFirstPassword(
   }
 }
 
-/** Lets an account that was closed list cards again. */
+/** Lets an account that was closed list cards again. The caller has locked the account before its member. */
 const openAgain = (db: Db, accountId: number) => db`
   update accounts set closed_at = null where id = ${accountId} and closed_at is not null
 `
