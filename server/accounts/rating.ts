@@ -14,30 +14,25 @@ export async function publishRating(
   accountId: number,
   change: { stars: number; reviews: number } = { stars: 0, reviews: 0 },
 ): Promise<void> {
+  const stars = db`review_stars + ${change.stars}::int`
+  const count = db`review_count + ${change.reviews}::int`
+  // Computes all from the row itself. A query in `from` that locks the row would lock its newest version, while the update
+  // starts from an older one: it could wait for a transaction that waits for this lock.
   await db`
-    update accounts a
+    update accounts
     set
-      review_stars = own.stars,
-      review_count = own.count,
+      review_stars = ${stars},
+      review_count = ${count},
       rating = case
-        when own.count = 0 then a.imported_rating
+        when ${count} = 0 then imported_rating
         else round(
-          (coalesce(a.imported_rating, 0) * own.imported + own.stars) / (own.imported + own.count),
+          (coalesce(imported_rating * imported_reviews, 0) + ${stars})
+          / (case when imported_rating is null then 0 else imported_reviews::bigint end + ${count}),
           1
         )
       end,
-      reviews = least(a.imported_reviews::bigint + own.count, ${MAX_REVIEWS}::bigint)
-    from (
-      select
-        id,
-        review_stars + ${change.stars}::int as stars,
-        review_count + ${change.reviews}::int as count,
-        case when imported_rating is null then 0 else imported_reviews::bigint end as imported
-      from accounts
-      where id = ${accountId}
-      for no key update
-    ) own
-    where a.id = own.id
+      reviews = least(imported_reviews::bigint + ${count}, ${MAX_REVIEWS}::bigint)
+    where id = ${accountId}
   `
   await signal('keys', accountId)
 }

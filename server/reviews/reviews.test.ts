@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, insertSlices, openShop, sellEach, ship } from '../test/fixtures/orders.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { rowsRead } from '../test/rows-read.ts'
 import { listReviews } from './reviews.ts'
 
@@ -148,6 +149,37 @@ it('a page of the reviews of a shop does not read them all', async () => {
     'snapshot',
   )
   expect(read).toBeLessThan(50)
+})
+
+it('a changed review waits for two changes of the account, amid a sale of the shop', async () => {
+  const shop = await openShop(app)
+  await list(shop, cardItem())
+  const order = await received(shop)
+  await review(order, { stars: 1 })
+  const account = `/operator/v1/accounts/${shop.accountId}`
+  const [changed, patched] = await whileLocked(
+    app.ctx,
+    // A sale locks the account like this, and is still going on at the end.
+    (db) => db`select from accounts where id = ${shop.accountId} for key share`,
+    async () => {
+      const changes = await whileLocked(
+        app.ctx,
+        (db) => db`update accounts set time_zone = 'UTC' where id = ${shop.accountId}`,
+        async () => {
+          const changing = other.operator.patch(`/operator/v1/orders/${order}/review`, {
+            payload: { stars: 5 },
+          })
+          await untilLockWaiters(app.ctx.db)
+          const patching = app.operator.patch(account, { payload: { seller_tier: 'Gold' } })
+          await untilLockWaiters(app.ctx.db, 2)
+          return [changing, patching]
+        },
+      )
+      return Promise.all(changes)
+    },
+  )
+  expect([changed!.status, patched!.status]).toEqual([200, 200])
+  expect(await published(shop)).toEqual({ rating: 5, reviews: 1 })
 })
 
 it('concurrent reviews on two services leave one for each slice, and the figures count each once', async () => {
