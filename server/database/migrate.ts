@@ -6,6 +6,7 @@ import { type AdvisoryLock, withAdvisoryLock } from './advisory-lock.ts'
 import { recognizeServer } from './server-epoch.ts'
 import type { Sql } from './sql.ts'
 import { transactionsOn } from './transactions.ts'
+import { isDeadlock } from './unavailable.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/
@@ -101,8 +102,7 @@ async function repeatAfterDeadlocks(apply: () => Promise<void>): Promise<void> {
     try {
       return await apply()
     } catch (error) {
-      const isDeadlock = error instanceof postgres.PostgresError && error.code === '40P01'
-      if (!isDeadlock || attempt === MAX_ATTEMPTS) throw error
+      if (!isDeadlock(error) || attempt === MAX_ATTEMPTS) throw error
     }
   }
 }

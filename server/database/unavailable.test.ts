@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { expect, it } from 'vitest'
-import { DatabaseUnavailable, isUnavailable } from './unavailable.ts'
+import { DatabaseUnavailable, isUnavailable, outageLog } from './unavailable.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the class is public, its constructor's type is not
 const answered = (code: string) => new (postgres.PostgresError as any)({ message: 'no', code })
@@ -49,4 +49,12 @@ it.each([
   ['nothing', undefined],
 ])('%s does not mean that the database is unavailable', (_, error) => {
   expect(isUnavailable(error)).toBe(false)
+})
+
+it('each deadlock is logged as one, and does not hide a warning about an outage', () => {
+  const logged: unknown[] = []
+  const warn = outageLog({ warn: (_: object, message?: string) => logged.push(message) })
+  for (const code of ['40P01', '57P01', '57P01', '40P01']) warn({ err: answered(code) })
+  const deadlock = 'a deadlock ended a transaction'
+  expect(logged).toEqual([deadlock, 'the database is unavailable', deadlock])
 })

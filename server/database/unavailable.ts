@@ -86,13 +86,23 @@ export function isConnectionLoss(error: unknown): boolean {
 export const isReadOnly = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === '25006'
 
+/** Whether PostgreSQL has rolled back the transaction, because it and others waited for each other. */
+export const isDeadlock = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '40P01'
+
 /** Minimum time between two warnings: in an outage all requests and jobs fail for the same reason. */
 const WARN_INTERVAL_MS = 5_000
 
-/** Returns a function that logs a warning about an outage, throttled. */
-export function outageLog(log: Log): (details: object) => void {
+/**
+ * Returns a function that logs a warning about an outage, throttled. A deadlock is a fault of the program that happens
+ * while the database is up, so each one has its own line.
+ */
+export function outageLog(
+  log: Pick<Log, 'warn'>,
+): (details: { err: unknown; [field: string]: unknown }) => void {
   let warned = Number.NEGATIVE_INFINITY
   return (details) => {
+    if (isDeadlock(details.err)) return log.warn(details, 'a deadlock ended a transaction')
     if (performance.now() - warned < WARN_INTERVAL_MS) return
     warned = performance.now()
     log.warn(details, 'the database is unavailable')
