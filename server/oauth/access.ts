@@ -9,7 +9,7 @@ import { hashToken, looksLikeToken } from '../members/token.ts'
 export type Access = {
   /** Subject of the rate limits. */
   grantId: string
-  account: CallerAccount & { timeZone: string }
+  account: CallerAccount & { timeZone: string; onHoliday: boolean }
   scopes: readonly Scope[]
   /** The only address that accepts the token, such as `PUBLIC_URL/mcp/seller`. */
   audience: string
@@ -58,6 +58,7 @@ async function read({ db }: Context, hashed: Buffer): Promise<Row | null> {
       g.client_name as "clientName",
       g.last_used_at as "lastUsedAt",
       a.time_zone as "timeZone",
+      a.on_holiday as "onHoliday",
       ${callerAccountColumns(db)}
     from oauth_tokens t
     join oauth_grants g on g.id = t.grant_id

@@ -1,15 +1,14 @@
 import Type from 'typebox'
 import { SCOPES } from '../../keys/scopes.ts'
-import { payoutMissing } from '../../listings/create-listings.ts'
 import { timestamp } from '../../time/timestamp.ts'
 import { publicPartOf } from '../../webhooks/emails.ts'
 import { listEndpoints } from '../../webhooks/endpoints.ts'
 import { Nullable, OneOf, Timestamp } from '../schema.ts'
-import { NO_SHIPPING } from '../shapes/bulk-create.ts'
 import { shopFields, shopJson } from '../shapes/me.ts'
 import { endpointFields, endpointJson } from '../shapes/webhook-endpoint.ts'
 import { note } from './fields.ts'
 import { cutToFit } from './result-size.ts'
+import { salesWarnings } from './sales-warnings.ts'
 import { READS, type SellerCall, tool } from './tool.ts'
 
 const getAccount = tool({
@@ -36,10 +35,7 @@ const getAccount = tool({
     rate_limit: ctx.config.rateLimit,
     payout_verified: account.payoutVerified,
     ships: account.ships,
-    warnings: [
-      ...(account.payoutVerified ? [] : [payoutMissing(ctx).message]),
-      ...(account.ships ? [] : [NO_SHIPPING]),
-    ],
+    warnings: salesWarnings(ctx, { account }),
   }),
 })
 

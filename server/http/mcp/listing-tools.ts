@@ -6,7 +6,6 @@ import { inTransaction } from '../../database/in-transaction.ts'
 import { LANGUAGES, LISTING_STATUSES } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { changeOneListing } from '../../listings/change-listings.ts'
-import { payoutMissing } from '../../listings/create-listings.ts'
 import { MAX_QUANTITY } from '../../listings/listing.ts'
 import { findListing, listListings } from '../../listings/listings.ts'
 import { removeListing } from '../../listings/remove-listings.ts'
@@ -18,7 +17,7 @@ import { readListingFilters } from '../listing-filters.ts'
 import { createItems } from '../listings/create-items.ts'
 import { withItems } from '../listings/with-items.ts'
 import { Data, Nullable, OneOf, Text } from '../schema.ts'
-import { BulkCreate, isAccepted, MAX_ITEMS, NO_SHIPPING } from '../shapes/bulk-create.ts'
+import { BulkCreate, isAccepted, MAX_ITEMS } from '../shapes/bulk-create.ts'
 import { itemOf } from '../shapes/catalog-item.ts'
 import { ListingPatch, ListingSchema, listingFields, listingJson } from '../shapes/listing.ts'
 import { requireListingChange } from '../shapes/listing-batch.ts'
@@ -26,6 +25,7 @@ import { cardFields, gradedFields, itemFields } from '../shapes/listing-item.ts'
 import { readItem } from '../shapes/read-item.ts'
 import { IdInput, PageOf, pageInput, pageOf } from './fields.ts'
 import { fits, MAX_RESULT_BYTES, pageResult, resultBytes } from './result-size.ts'
+import { salesWarnings } from './sales-warnings.ts'
 import { READS, type SellerCall, tool } from './tool.ts'
 
 const listingInput = { listing: IdInput('Id of a listing') }
@@ -155,13 +155,11 @@ const createTool = tool({
   async run(ctx, { items: given, preview = false, idempotency_key: key }, { account }: SellerCall) {
     const ignored = new IgnoredFields()
     const { items } = known({ items: given }, ignored) as { items: unknown[] }
-    const unknown = ignored.header === undefined ? [] : [`Unknown fields: ${ignored.header}.`]
+    const warnings = [
+      ...(ignored.header === undefined ? [] : [`Unknown fields: ${ignored.header}.`]),
+      ...salesWarnings(ctx, { account }),
+    ]
     if (preview) {
-      const warnings = [
-        ...unknown,
-        ...(account.payoutVerified ? [] : [payoutMissing(ctx).message]),
-        ...(account.ships ? [] : [NO_SHIPPING]),
-      ]
       return cutResults(previewOf(ctx.catalog.current, items, warnings))
     }
     if (key === undefined) throw validationError({ idempotency_key: [KEY_REQUIRED] })
@@ -173,9 +171,9 @@ const createTool = tool({
       keyName: 'idempotency_key',
       bodyHash: hash('sha256', JSON.stringify(items)),
     })
-    const result: BulkResult = JSON.parse(body)
-    const warnings = [...(repeated ? [REPEATED] : []), ...unknown, ...(result.warnings ?? [])]
-    return cutResults(withWarnings(result, warnings))
+    // The stored warnings are those of the first call, and don't know of a holiday.
+    const { warnings: _, ...result }: BulkResult = JSON.parse(body)
+    return cutResults(withWarnings(result, [...(repeated ? [REPEATED] : []), ...warnings]))
   },
 })
 

@@ -485,6 +485,26 @@ describe('tools and their API calls', () => {
     const refused = await tool('create_listings', { items, idempotency_key: 'a' })
     expect(refused.object.error.type).toBe('authorization_error')
   })
+
+  it('a shop on holiday learns before and after it lists that buyers do not see its offers', async () => {
+    const shop = await app.seller({ account: shipsBy(PARCEL) })
+    const token = await grantAccess(app, shop.accountId)
+    const warningsOf = async (name: string, args: object = {}) =>
+      (await callAt(app, '/mcp/seller', name, args, { token })).object.warnings
+    const items = [cardItem()]
+    const listed = { items, idempotency_key: 'a' }
+    await shop.put('/tools/v1/holiday', { payload: { on: true } })
+    const warnings = [expect.stringMatching(/on holiday/)]
+    expect(await warningsOf('get_account')).toEqual(warnings)
+    expect(await warningsOf('create_listings', { items, preview: true })).toEqual(warnings)
+    expect(await warningsOf('create_listings', listed)).toEqual(warnings)
+    await shop.put('/tools/v1/holiday', { payload: { on: false } })
+    expect(await warningsOf('get_account')).toEqual([])
+    expect(await warningsOf('create_listings', { items, preview: true })).toBeUndefined()
+    expect(await warningsOf('create_listings', listed)).toEqual([
+      expect.stringMatching(/nothing was listed now/),
+    ])
+  })
 })
 
 /** The fields of a schema by their paths, with those of its lists and alternatives. */
