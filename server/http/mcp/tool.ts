@@ -28,8 +28,9 @@ export type Tool<Caller = SellerCall> = {
   /** The exact shape of a result. `tools/list` has its outline only. */
   output: TSchema
   /**
-   * The arguments of a call, without the empty texts in optional fields if the tool reads: like an empty parameter of a
-   * query, they count as absent.
+   * The arguments of a call, without those that count as absent: null in an optional field whose schema does not accept
+   * it, because many models fill in all fields, and, if the tool reads, an empty text in one, like an empty parameter of a
+   * query.
    *
    * @throws validation_error for arguments that don't match the input schema
    */
@@ -67,7 +68,7 @@ export function tool<Input extends TProperties, Result extends object, Caller>({
 }): Tool<Caller> {
   const schema = Type.Object(input, { additionalProperties: false })
   const isRead = effect.reads === true
-  const filters = isRead ? optionalTexts(input) : new Set<string>()
+  const optional = optionalFields(input)
   const messages = messagesOf(schema)
   return {
     name,
@@ -91,7 +92,7 @@ export function tool<Input extends TProperties, Result extends object, Caller>({
     },
     output,
     read(given) {
-      const args = withoutEmpty(given, filters)
+      const args = withoutAbsent(given, optional, isRead)
       const problems = messages(args)
       if (Object.keys(problems).length > 0) throw validationError(problems)
       return args
@@ -101,18 +102,26 @@ export function tool<Input extends TProperties, Result extends object, Caller>({
   }
 }
 
-/** The names of the optional fields that are texts. */
-const optionalTexts = (input: TProperties) =>
-  new Set(
-    Object.entries<TSchema & { type?: unknown }>(input)
-      .filter(([, field]) => field.type === 'string' && Type.IsOptional(field))
-      .map(([name]) => name),
+/** The types of the optional fields, by their names. */
+const optionalFields = (input: TProperties) =>
+  new Map(
+    Object.entries<TSchema & { type?: string | string[] }>(input)
+      .filter(([, field]) => Type.IsOptional(field))
+      .map(([name, { type }]) => [name, [type].flat()]),
   )
 
-/** The arguments without those of the named fields that are empty texts. */
-const withoutEmpty = (args: Record<string, unknown>, names: Set<string>) =>
+const withoutAbsent = (
+  args: Record<string, unknown>,
+  optional: ReturnType<typeof optionalFields>,
+  isRead: boolean,
+) =>
   Object.fromEntries(
-    Object.entries(args).filter(([name, value]) => value !== '' || !names.has(name)),
+    Object.entries(args).filter(([name, value]) => {
+      const types = optional.get(name)
+      if (!types) return true
+      if (value === null) return types.includes('null')
+      return value !== '' || !isRead || !types.includes('string')
+    }),
   )
 
 export const READS = { reads: true } as const

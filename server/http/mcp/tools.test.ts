@@ -251,6 +251,49 @@ describe('tools and their API calls', () => {
     await call('delete_listing', { listing })
   })
 
+  it('null in an optional field counts as absent, unless the published schema gives it a meaning', async () => {
+    const required: Record<string, object> = {
+      get_card: { card: 'sv3-125' },
+      get_order: { order: labelled },
+      get_product: { product: 'obsidian-flames-booster-box' },
+      get_statement: { month: app.ctx.now().toISOString().slice(0, 7) },
+      list_offers: { card: 'sv3-125' },
+      create_listings: { items: [cardItem()], preview: true },
+      change_listing: { listing: listings[0], price: 4.5 },
+      ship_order: { order: received },
+      answer_dispute: { order: received, dispute_id: 1, message: 'x' },
+      delete_listing: { listing: 1e9 },
+      buy_label: { order: received },
+    }
+    for (const path of ['/mcp', '/mcp/seller']) {
+      const sent = path === '/mcp' ? {} : { token }
+      const { body } = await send(app, path, 'tools/list', {}, sent)
+      for (const { name, inputSchema } of body.result.tools) {
+        const nulls = Object.entries<Body>(inputSchema.properties ?? {})
+          .filter(([, { type }]) => ![type].flat().includes('null'))
+          .map(([field]) => [field, null])
+        const args = required[name] ?? {}
+        // The times of this use of the key and of a change differ between two calls.
+        const timeless = (object: Body) =>
+          JSON.parse(
+            JSON.stringify(object, (key, value) =>
+              ['last_used_at', 'updated_at'].includes(key) ? undefined : value,
+            ),
+          )
+        const filled = { ...Object.fromEntries(nulls), ...args }
+        const { object } = await callAt(app, path, name, filled, sent)
+        const without = (await callAt(app, path, name, args, sent)).object
+        expect(timeless(object), name).toEqual(timeless(without))
+      }
+    }
+    const unnamed = await call('get_card', { card: null })
+    expect(unnamed.object.error.fields).toHaveProperty('card')
+    const [listing] = await list(seller, cardItem({ description: 'sleeved' }))
+    const changed = await call('change_listing', { listing, description: null })
+    expect(changed.object.data.description).toBeNull()
+    await call('delete_listing', { listing })
+  })
+
   it('get_statement returns the statement of its API call', async () => {
     const month = app.ctx.now().toISOString().slice(0, 7)
     const { object } = await call('get_statement', { month })
