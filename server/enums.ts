@@ -126,6 +126,9 @@ export type SellerTier = (typeof SELLER_TIERS)[number]
 export const FULFILMENTS = ['platform', 'self_ship'] as const
 export type Fulfilment = (typeof FULFILMENTS)[number]
 
+/** The parties that can get the shipping price. */
+export const SHIPPING_RECEIVERS = ['seller', 'platform'] as const
+
 /** An account's access to the seller API, set by the operator. */
 export const API_ACCESS = ['enabled', 'disabled', 'suspended'] as const
 export type ApiAccess = (typeof API_ACCESS)[number]

@@ -781,8 +781,14 @@ describe('documents and prompts', () => {
       ...['orders', 'labels', 'errors', 'sync'].map((name) => `cardstall://docs/${name}`),
       'cardstall://values',
     ])
+    const readUri = (uri: string) => send(app, '/mcp/seller', 'resources/read', { uri }, { token })
+    const listed = JSON.parse((await readUri('cardstall://values')).body.result.contents[0].text)
+    expect(listed).toMatchObject({
+      cancelled_by: ['buyer', 'seller', 'admin', 'system'],
+      paid_to: ['seller', 'platform'],
+    })
     for (const uri of uris) {
-      const read = await send(app, '/mcp/seller', 'resources/read', { uri }, { token })
+      const read = await readUri(uri)
       expect(read.body.result).toMatchObject({ ttlMs: 300_000, cacheScope: 'public' })
       expect(read.body.result.contents[0].text.length).toBeGreaterThan(500)
     }

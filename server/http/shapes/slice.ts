@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { eurosFromCents } from '../../cents.ts'
+import { SHIPPING_RECEIVERS } from '../../enums.ts'
 import { paidTo, totalsOf } from '../../orders/money.ts'
 import { SAMPLE_ADDRESS } from '../../sandbox/sample-events.ts'
 import type { LabeledSlice } from '../../shipping/labeled-slice.ts'
@@ -30,7 +31,7 @@ export const sliceFields = {
   shipping: Type.Object({
     method: Nullable(Type.String(), { description: 'Shipping option that the buyer chose' }),
     price: amount('The same as `totals.shipping`'),
-    paid_to: OneOf(['seller', 'platform'] as const, {
+    paid_to: OneOf(SHIPPING_RECEIVERS, {
       description:
         '`seller`: paid out in full. `platform`: pays for the label that the service buys.',
     }),
