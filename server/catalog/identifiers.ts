@@ -1,5 +1,5 @@
 import { ambiguousIdentifier, notFound } from '../errors.ts'
-import type { Catalog } from './catalog.ts'
+import { type Catalog, listedCard } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 
 /** Filters that narrow an ambiguous identifier (§2.1). */
@@ -66,6 +66,19 @@ export function findHintedCard(
   language: string | undefined,
 ): CardEntry {
   return theOnlyCard(catalog, identifier, { language }, HINT)
+}
+
+/**
+ * The canonical ids of all cards that an identifier means, hidden ones included, without narrowing. An unknown identifier
+ * is returned itself.
+ */
+export function cardIdsOf(catalog: Catalog, identifier: string): string[] {
+  if (listedCard(catalog, identifier)) return [identifier]
+  const sharing = [
+    ...(catalog.cardsByFriendlyId.get(identifier) ?? []),
+    ...catalog.hidden.cardsById.values().filter(({ friendlyId }) => friendlyId === identifier),
+  ]
+  return sharing.length > 0 ? sharing.map(({ id }) => id) : [identifier]
 }
 
 /** Checks that an identifier matches a set, without narrowing. @throws not_found */

@@ -20,7 +20,7 @@ export type AnyListing = Omit<Listing, 'status' | 'reserved'> & {
 
 type AllListingsFilters = {
   accountId?: number | undefined
-  cardId?: string | undefined
+  cardIds?: string[] | undefined
   productSlug?: string | undefined
   status?: AnyStatus | undefined
 }
@@ -28,15 +28,15 @@ type AllListingsFilters = {
 /** One page of the listings of all sellers, newest first, and the total. */
 export function listAllListings(
   ctx: Context,
-  { accountId, cardId, productSlug, status }: AllListingsFilters,
+  { accountId, cardIds, productSlug, status }: AllListingsFilters,
   page: Page,
 ): Promise<{ rows: AnyListing[]; total: number }> {
-  if ((cardId ?? productSlug) === undefined) return readCountedPage(ctx, accountId, status, page)
+  if ((cardIds ?? productSlug) === undefined) return readCountedPage(ctx, accountId, status, page)
   return readPage(ctx, page, (db) => {
     const isMatch = db`
       true
       ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
-      ${cardId === undefined ? db`` : db`and card_id = ${cardId}`}
+      ${cardIds === undefined ? db`` : db`and card_id = any(${cardIds})`}
       ${productSlug === undefined ? db`` : db`and product_slug = ${productSlug}`}
       ${status === undefined ? db`` : db`and status = ${status}`}
       ${status === undefined || status === 'active' ? db`` : db`and status <> 'active'`}

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { cardIdsOf } from '../../catalog/identifiers.ts'
 import { getAnyListing, listAllListings } from '../../listings/all-listings.ts'
 import { listingNotFound } from '../../listings/listings.ts'
 import { takeDownListing } from '../../listings/take-down.ts'
@@ -55,7 +56,9 @@ export function operatorListingRoutes(app: App, ctx: Service): void {
         tags: ['Listings'],
         querystring: Type.Object({
           account_id: Type.Optional(Id()),
-          card: Type.Optional(SearchText({ description: 'Canonical id' })),
+          card: Type.Optional(
+            SearchText({ description: 'Canonical or friendly id; all cards that it means' }),
+          ),
           product: Type.Optional(SearchText({ description: 'Slug' })),
           status: Type.Optional(OneOf(ANY_STATUSES)),
           ...pageParameters,
@@ -69,7 +72,7 @@ export function operatorListingRoutes(app: App, ctx: Service): void {
       const query = request.query as Query
       const filters = {
         accountId: integerIn(query.account_id),
-        cardId: query.card,
+        cardIds: query.card === undefined ? undefined : cardIdsOf(ctx.catalog.current, query.card),
         productSlug: query.product,
         status: request.query.status,
       }

@@ -129,6 +129,28 @@ it('the operator’s list of e-mails hides the links to a password and to an e-m
   }
 })
 
+it('the operator finds the listings of a card by its friendly id, of all cards if it means several, hidden ones too', async () => {
+  const cards = ['obf_125', 'sv3-125', 'swsh9-1', 'swsh9-de-1']
+  const ids = await list(shop, ...cards.map((card) => cardItem({ card, price: 77 })))
+  const [byFriendly, byCanonical, english, german] = ids as [number, number, number, number]
+  const found = async (card: string) =>
+    (await idsOf(`listings?card=${card}&account_id=${shop.accountId}`)).filter((id: number) =>
+      ids.includes(id),
+    )
+  const isVisible = (visible: boolean) =>
+    app.operator.put('/operator/v1/catalog/visibility', {
+      payload: { cards: { 'swsh9-de-1': visible } },
+    })
+  expect(await found('obf_125')).toEqual([byCanonical, byFriendly])
+  expect(await found('sv3-125')).toEqual([byCanonical, byFriendly])
+  expect(await found('brs_1')).toEqual([german, english])
+  expect((await isVisible(false)).status).toBe(200)
+  expect(await found('brs_1')).toEqual([german, english])
+  expect((await isVisible(true)).status).toBe(200)
+  const unknown = await app.operator.get('/operator/v1/listings?card=brs_9999')
+  expect(unknown).toMatchObject({ status: 200, body: { data: [] } })
+})
+
 it('a listing that is taken down leaves the shop, and its open order goes on', async () => {
   const [id, product] = (await list(shop, cardItem(), productItem())) as [number, number]
   const sale = await buy(app, [[id, 1]])
