@@ -36,3 +36,14 @@ export async function publishRating(
   `
   await signal('keys', accountId)
 }
+
+/** The rating that is shown for these published figures; null without reviews. */
+export const shownRating = (rating: number | null, reviews: number): number | null =>
+  reviews > 0 ? rating : null
+
+/**
+ * A rating with one decimal. Rounds the two decimals that are stored, like the database: 4.05 becomes 4.1, while `toFixed`
+ * would round the nearest binary number, which is smaller.
+ */
+export const ratingText = (rating: number): string =>
+  (Math.round(Math.round(rating * 100) / 10) / 10).toFixed(1)

@@ -182,6 +182,32 @@ it('a changed review waits for two changes of the account, amid a sale of the sh
   expect(await published(shop)).toEqual({ rating: 5, reviews: 1 })
 })
 
+it('all APIs and the dashboard show the same rating, and pages round its stored decimal half up', async () => {
+  const shop = await openShop(app)
+  await list(shop, cardItem())
+  const member = await app.member(shop.accountId)
+  const url = `/operator/v1/accounts/${shop.accountId}`
+  for (const [rating, reviews, shown, star] of [
+    [4.5, 0, null, 'no reviews yet'],
+    [4.05, 5, 4.05, '★ 4.1'],
+    [4.149, 5, 4.15, '★ 4.2'],
+    [4.144, 5, 4.14, '★ 4.1'],
+    [0, 1, 0, '★ 0.0'],
+    [5, 1, 5, '★ 5.0'],
+  ] as const) {
+    const { body } = await app.operator.patch(url, { payload: { rating, reviews } })
+    expect(await published(shop)).toEqual({ rating: shown, reviews })
+    const { data } = (await member.get('/dashboard/api/listings')).body
+    expect(data[0].seller).toMatchObject({ rating: shown, reviews })
+    const list = (await member.get('/dashboard/api/reviews')).body
+    expect([list.rating, list.reviews]).toEqual([shown, reviews])
+    expect((await app.anyone.get(`/shops/${body.data.slug}`)).text).toContain(star)
+  }
+  await review(await received(shop), { stars: 3 })
+  const { data } = (await member.get('/dashboard/api/listings')).body
+  expect(data[0].seller).toMatchObject(await published(shop))
+})
+
 it('concurrent reviews on two services leave one for each slice, and the figures count each once', async () => {
   const shop = await openShop(app)
   await list(shop, cardItem())

@@ -298,8 +298,9 @@ export function dashboardListing(
 ): ListingRecord {
   const { cardId, productSlug } = listing
   const { cardsById, productsBySlug } = current.hidden
+  const seller = { ...account, rating: account.sellerRating, reviews: account.sellerReviews }
   return {
-    ...ownListingJson(listing, account, current, config),
+    ...ownListingJson(listing, seller, current, config),
     item: itemOf(current, listing),
     item_hidden: cardId === null ? productsBySlug.has(productSlug) : cardsById.has(cardId),
   }

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
+import { shownRating } from '../../accounts/rating.ts'
 import type { Review } from '../../reviews/review.ts'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
@@ -44,7 +45,8 @@ export function reviewsApi(app: App, ctx: Service): void {
         paginated(ctx, request, (page) => listReviews(ctx, filters, page), ownReviewJson),
         getAccount(ctx, accountId),
       ])
-      return { ...list, rating: sellerRating, reviews: sellerReviews }
+      const rating = shownRating(sellerRating, sellerReviews)
+      return { ...list, rating, reviews: sellerReviews }
     },
   )
 

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { shownRating } from '../../accounts/rating.ts'
 import { eurosFromCents } from '../../cents.ts'
 import type { Config } from '../../config.ts'
 import {
@@ -97,7 +98,7 @@ export const sellerJson = (
   slug,
   url: `${marketplaceUrl}/shops/${encodeURIComponent(slug)}`,
   tier: sellerTier,
-  rating: reviews > 0 ? rating : null,
+  rating: shownRating(rating, reviews),
   reviews,
 })
 

@@ -1,3 +1,4 @@
+import { ratingText } from '../../../accounts/rating.ts'
 import type { Config } from '../../../config.ts'
 import { CONDITION_NAMES, CONDITIONS, LANGUAGES } from '../../../enums.ts'
 import { quantityAvailable } from '../../../listings/listing.ts'
@@ -82,5 +83,5 @@ export const sellerCell =
 
 export const ratingOf = ({ rating, reviews }: MarketOffer['seller']): Html | undefined =>
   reviews > 0
-    ? html` <span class="rating">${rating !== null && `★ ${rating.toFixed(1)} `}(${count(reviews, 'review')})</span>`
+    ? html` <span class="rating">${rating !== null && `★ ${ratingText(rating)} `}(${count(reviews, 'review')})</span>`
     : undefined
