@@ -18,7 +18,7 @@ import {
  *
  * The schemas use keywords of our own, which the published files leave out: `storable` (text without NUL and lone
  * surrogates, which PostgreSQL can't store), `singleLine` (text without control characters; if it is a `name`, also without
- * changes of direction), `publicUrl` (a URL that could be on the internet) and `clamped` (a query integer that is adjusted
+ * changes of direction, and not invisible), `publicUrl` (a URL that could be on the internet) and `clamped` (a query integer that is adjusted
  * instead of refused).
  */
 export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
@@ -55,7 +55,8 @@ ajv.addKeyword({
   keyword: 'singleLine',
   type: 'string',
   validate: (kind: true | 'name', text: string) =>
-    !CONTROL_CHARACTER.test(text) && (kind !== 'name' || !DIRECTION.test(text)),
+    !CONTROL_CHARACTER.test(text) &&
+    (kind !== 'name' || !(DIRECTION.test(text) || INVISIBLE.test(text))),
 })
 ajv.addKeyword({
   keyword: 'publicUrl',
@@ -96,6 +97,12 @@ const CONTROL_CHARACTER = /[\u0001-\u001f\u007f-\u009f\u2028\u2029]/
  * Hebrew or Arabic need are accepted.
  */
 const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/
+
+/**
+ * A text that shows nothing. No pattern of a schema, because clients compile the published patterns without the flag that
+ * the property needs.
+ */
+const INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]*$/u
 
 /** Parses ids: positive safe integers. Any other text is 404. */
 function pathChecker(properties: Record<string, Property>) {
@@ -221,6 +228,7 @@ function messageOf(field: string, { keyword, params, schema, data }: ErrorObject
     case 'publicUrl':
       return `The ${field} field ${refusalOfUrl(data as string)}`
     case 'singleLine':
+      if (INVISIBLE.test(data as string)) return `The ${field} field must not be empty.`
       return `The ${field} field must not contain line breaks or other control characters.`
     case 'storable':
       return `The ${field} field contains characters that cannot be stored.`

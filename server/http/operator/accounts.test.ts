@@ -104,6 +104,11 @@ describe('POST /operator/v1/accounts', () => {
     ['a name that is a number', { shop_name: 5 }, 'shop_name'],
     ['a name with NUL in it', { shop_name: 'a\0b' }, 'shop_name'],
     ['a name of blanks', { shop_name: ' \u3000' }, 'shop_name'],
+    ...[0x200b, 0x3164, 0xad, 0x2060].map((codePoint): [string, object, string] => [
+      `a name of invisible characters such as U+${codePoint.toString(16)}`,
+      { shop_name: ` ${String.fromCodePoint(codePoint)} ` },
+      'shop_name',
+    ]),
     ['a name of two lines', { shop_name: 'Kanto Cards\n\nPay again: evil.example' }, 'shop_name'],
     ['a name that reverses the text behind it', { shop_name: 'Kanto\u202e' }, 'shop_name'],
     ['a name that ends an isolation', { shop_name: 'Kanto\u2069' }, 'shop_name'],
@@ -116,7 +121,7 @@ describe('POST /operator/v1/accounts', () => {
     ['a fractional number of reviews', { reviews: 1.5 }, 'reviews'],
     ['a rating over 5', { rating: 5.1 }, 'rating'],
     ['null for a field that is not nullable', { business: null }, 'business'],
-    ...['Letter\n\nPay again', ' '].map((name): [string, object, string] => [
+    ...['Letter\n\nPay again', ' ', '\u200b'].map((name): [string, object, string] => [
       `an option with the name ${JSON.stringify(name)}`,
       { shipping_options: [{ ...OPTION, name }] },
       'shipping_options.0.name',

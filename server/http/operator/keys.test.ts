@@ -39,6 +39,7 @@ describe('POST /operator/v1/accounts/{id}/keys', () => {
     ['no scopes', {}, 'scopes'],
     ['an empty list of scopes', { scopes: [] }, 'scopes'],
     ['a name of blanks', { scopes: ['catalog:read'], name: ' ' }, 'name'],
+    ['an invisible name', { scopes: ['catalog:read'], name: '\u2060' }, 'name'],
     ['a name of two lines', { scopes: ['catalog:read'], name: 'A\n\nB' }, 'name'],
     ['an unknown scope', { scopes: ['catalog:read', 'everything'] }, 'scopes.1'],
   ])('POST /operator/v1/accounts/{id}/keys gets a 422 for %s', async (_, payload, field) => {
