@@ -18,8 +18,8 @@ import {
  *
  * The schemas use keywords of our own, which the published files leave out: `storable` (text without NUL and lone
  * surrogates, which PostgreSQL can't store), `singleLine` (text without control characters; if it is a `name`, also without
- * changes of direction, and not invisible), `publicUrl` (a URL that could be on the internet) and `clamped` (a query integer that is adjusted
- * instead of refused).
+ * changes of direction, and not invisible), `publicUrl` (a URL that could be on the internet) and `clamped` (a query
+ * integer that is adjusted instead of refused).
  */
 export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> = ({
   schema,
