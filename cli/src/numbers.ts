@@ -46,5 +46,8 @@ function anyAmount(text: string): number {
   }
   if (value === undefined || !Number.isFinite(value))
     throw new InvalidArgumentError('It must be an amount in euros.')
+  // An import warns before it rounds. An option can't, and the service would round without a word.
+  if (Number(value.toFixed(2)) !== value)
+    throw new InvalidArgumentError('It must be an amount in euros with at most two decimals.')
   return value
 }

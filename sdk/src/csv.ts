@@ -476,7 +476,8 @@ type NumberRead = { value?: number; reading?: 'usual' | 'doubtful'; meanings?: [
 const CURRENCY = /^(?:€|EUR)\s*|\s*(?:€|EUR)$/gi
 
 /** Thousands may be separated, all in the same way. `12,-` has no cents. */
-const NUMBER = /^([-−]?)(\d+|[1-9]\d{0,2}(?:([.,\s])\d{3})(?:\3\d{3})*)(?:([.,])(\d*|[-–—]{1,2}))?$/
+const NUMBER =
+  /^([-−]?)(\d+|[1-9]\d{0,2}(?:([.,\s’'])\d{3})(?:\3\d{3})*)(?:([.,])(\d*|[-–—]{1,2}))?$/
 
 /**
  * Reads a number with a decimal point or comma. Separators of thousands and a euro sign at either end are accepted. A comma
