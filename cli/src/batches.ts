@@ -39,7 +39,7 @@ const MAX_RETRIES = 2
 const MAX_WAIT_S = 60
 
 /** The version of the rules that read a file. A journal of another one is not continued: its keys have other rows. */
-const RULES = 'rules 2'
+const RULES = 'rules 3'
 
 export const fingerprint = (...parts: (string | Uint8Array)[]) =>
   hash('sha256', Buffer.concat([RULES, ...parts].map((part) => Buffer.from(hash('sha256', part)))))
