@@ -36,7 +36,7 @@ export function listAllListings(
     const isMatch = db`
       true
       ${accountId === undefined ? db`` : db`and account_id = ${accountId}`}
-      ${cardIds === undefined ? db`` : db`and card_id = any(${cardIds})`}
+      ${cardIds === undefined ? db`` : db`and ${isOneOf(db, cardIds)}`}
       ${productSlug === undefined ? db`` : db`and product_slug = ${productSlug}`}
       ${status === undefined ? db`` : db`and status = ${status}`}
       ${status === undefined || status === 'active' ? db`` : db`and status <> 'active'`}
@@ -105,6 +105,12 @@ async function readCountedPage(
   const rows = found.filter(({ id }) => id !== null)
   return { rows: rows.map(({ total: _, ...row }) => row), total: found[0]!.total }
 }
+
+/** A single card is compared with `=`, so that the index of a card's listings has the order of the page. */
+const isOneOf = (db: Db, [cardId, ...others]: string[]): Fragment =>
+  others.length === 0
+    ? db`card_id = ${cardId!}`
+    : db`card_id = any(${[cardId!, ...others]}::text[])`
 
 /** @throws not_found */
 export async function getAnyListing({ db }: Pick<Context, 'db'>, id: number): Promise<AnyListing> {
