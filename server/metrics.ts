@@ -48,6 +48,8 @@ export type Metrics = {
   /** @param outcome the status of the shipment, or the outcome of the carrier's failure */
   countLabelPurchase(outcome: LabelOutcome): void
   countFileNotStored(kind: (typeof FILE_KINDS)[number]): void
+  /** Counts a failed run of a recurring job, unless the database was unavailable. */
+  countFailedJob(): void
   /** Call it after the commit. Inside the transaction of a request, the count waits for its commit. */
   countOrderRows(change: OrderChange, rows: number): void
   /** @param counts the records, as far as they are known */
@@ -172,6 +174,11 @@ export function createMetrics({
     'kind',
     FILE_KINDS,
   )
+  const failedJobs = new Counter({
+    name: 'cardstall_job_failures_total',
+    help: 'Runs of recurring jobs that failed while the database was available',
+    registers: [registry],
+  })
   const orderRows = counterBy(
     'cardstall_order_rows_total',
     'Order rows that were created or changed their status',
@@ -221,6 +228,7 @@ export function createMetrics({
     countPhotoAttempt: (outcome) => photos.labels(outcome).inc(),
     countLabelPurchase: (outcome) => labels.labels(outcome).inc(),
     countFileNotStored: (kind) => filesNotStored.labels(kind).inc(),
+    countFailedJob: () => failedJobs.inc(),
     countOrderRows: (change, rows) => orderRows.labels(change).inc(rows),
 
     countImport(outcome, counts) {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { beforeAll, expect, it, onTestFinished, vi } from 'vitest'
+import { createMetrics } from './metrics.ts'
 import { runSchedule, startSchedule } from './schedule.ts'
 import { startTestApp, type TestApp } from './test/app.ts'
 import { insertListing } from './test/fixtures/listings.ts'
@@ -117,4 +118,20 @@ it('a job that lasts longer than its interval runs once at a time, and once more
   expect(runs).toHaveLength(2)
   vi.advanceTimersByTime(1 * MINUTES)
   expect(runs).toHaveLength(3)
+})
+
+it('a failed run of a job is counted, and the next interval tries it again', async () => {
+  const metrics = createMetrics({ directories: [] })
+  const ctx = { ...app.ctx, metrics }
+  const areFailures = async (count: number) =>
+    (await metrics.text(app.ctx)).includes(`\ncardstall_job_failures_total ${count}\n`)
+  const prune = () => Promise.reject(new Error('This job fails.'))
+  const log = { ...app.ctx.log, error: () => {} }
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  expect(await areFailures(0)).toBe(true)
+  onTestFinished(startSchedule({ ...ctx, log, offers: { ...ctx.offers, prune } }))
+  await until('the first failure is counted', () => areFailures(1))
+  vi.advanceTimersByTime(1 * MINUTES)
+  await until('the second failure is counted', () => areFailures(2))
 })

@@ -84,7 +84,7 @@ const RECURRING_JOBS: RecurringJob[] = [
 /**
  * Starts the recurring jobs; returns a function that stops them. A job runs at the start, at its interval in real time,
  * and when the sandbox's clock has moved, because it may have become due. A run that is still going on is followed by one
- * more. A failed run is logged; the next interval retries it.
+ * more. A failed run is logged and counted; the next interval retries it.
  */
 export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () => void {
   let isStopped = false
@@ -95,8 +95,9 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
       await run(ctx).catch((error) => {
         // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
         if (isStopped) return
-        if (isUnavailable(error)) warn({ err: error, job: name })
-        else ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+        if (isUnavailable(error)) return warn({ err: error, job: name })
+        ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+        ctx.metrics.countFailedJob()
       })
     }),
   )

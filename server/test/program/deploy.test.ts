@@ -207,6 +207,18 @@ describe('the alert rules', () => {
       ])
     },
   )
+
+  it.skipIf(!promtool)(
+    'CardstallJobFailing notices a job that fails at each of its runs, once an hour, and ignores a single failure',
+    async () => {
+      const failures = { 'cardstall_job_failures_total{job="cardstall"}': [10, 400, 460, 520] }
+      const firing = 'ALERTS{alertname="CardstallJobFailing", alertstate="firing"}'
+      await evaluate(failures, [
+        ...[20, 399].map((minute) => ({ minute, expr: firing, sum: undefined })),
+        ...[470, 525].map((minute) => ({ minute, expr: firing, sum: 1 })),
+      ])
+    },
+  )
 })
 
 describe('the dashboard', () => {
