@@ -13,7 +13,7 @@ export async function recognizeServer(db: Db): Promise<void> {
   // Reads first: a read-only standby refuses even an update of no row.
   const [moved] = await db`select from server_epoch where ${isOther}`
   if (!moved) return
-  // Of two processes that start, the second one finds the identifier changed.
+  // If two processes start at once, the second one finds the identifier changed.
   await db`
     update server_epoch
     set
