@@ -204,6 +204,15 @@ const ofOrder = (name: string, args: object) =>
 const pathOf = (name: string) =>
   browsingTools.some((tool) => tool.name === name) ? '/mcp' : '/mcp/seller'
 
+/** The arguments that reading tools need, by their names. */
+const requiredToRead = (): Record<string, object> => ({
+  get_card: { card: 'sv3-125' },
+  get_order: { order: labelled },
+  get_product: { product: 'obsidian-flames-booster-box' },
+  get_statement: { month: app.ctx.now().toISOString().slice(0, 7) },
+  list_offers: { card: 'sv3-125' },
+})
+
 describe('tools and their API calls', () => {
   it.each(READS)('%s %j returns what its API call returns', async (name, args, url, expected) => {
     const sent = pathOf(name) === '/mcp' ? {} : { token }
@@ -213,13 +222,7 @@ describe('tools and their API calls', () => {
   })
 
   it('an empty text in an optional field of a reading tool counts as absent, as an empty parameter does', async () => {
-    const required: Record<string, object> = {
-      get_card: { card: 'sv3-125' },
-      get_order: { order: labelled },
-      get_product: { product: 'obsidian-flames-booster-box' },
-      get_statement: { month: app.ctx.now().toISOString().slice(0, 7) },
-      list_offers: { card: 'sv3-125' },
-    }
+    const required = requiredToRead()
     for (const path of ['/mcp', '/mcp/seller']) {
       const sent = path === '/mcp' ? {} : { token }
       const { body } = await send(app, path, 'tools/list', {}, sent)
@@ -253,11 +256,7 @@ describe('tools and their API calls', () => {
 
   it('null in an optional field counts as absent, unless the published schema gives it a meaning', async () => {
     const required: Record<string, object> = {
-      get_card: { card: 'sv3-125' },
-      get_order: { order: labelled },
-      get_product: { product: 'obsidian-flames-booster-box' },
-      get_statement: { month: app.ctx.now().toISOString().slice(0, 7) },
-      list_offers: { card: 'sv3-125' },
+      ...requiredToRead(),
       create_listings: { items: [cardItem()], preview: true },
       change_listing: { listing: listings[0], price: 4.5 },
       ship_order: { order: received },
