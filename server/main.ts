@@ -3,15 +3,14 @@ import { commandHelp, programHelp, version } from './commands/help.ts'
 import { readConfig, sandboxWarnings, unknownSettings } from './config.ts'
 import { PROCESS_COMMAND } from './processes/process-command.ts'
 import { readDotEnv } from './settings/dot-env.ts'
-import { StartError } from './start-error.ts'
+import { failureText, StartError } from './start-error.ts'
 
 /** Runs one command and exits. Errors that the caller can fix are printed without a stack trace. */
 export async function run(args: string[]): Promise<void> {
   try {
     process.exitCode = await runCommand(args)
   } catch (error) {
-    const text = error instanceof StartError ? error.message : String((error as Error).stack)
-    process.stderr.write(`${text}\n`)
+    process.stderr.write(`${failureText(error)}\n`)
     process.exitCode = 1
   }
   // Writes pending output, then exits even if something keeps the event loop alive.

@@ -20,11 +20,14 @@ const LABEL_OUTCOMES = ['ready', 'processing', 'action_required', 'refused', 'un
 const FILE_KINDS = ['photo', 'label'] as const
 const ORDER_CHANGES = ['created', 'shipped', 'received', 'disputed', 'cancelled'] as const
 const IMPORT_OUTCOMES = ['complete', 'interrupted', 'failed'] as const
+const PROCESS_FAILURES = ['crash', 'hang', 'start'] as const
 const IMPORT_RESULTS = ['created', 'updated', 'unchanged', 'rejected'] as const
 
 export type MailOutcome = (typeof MAIL_OUTCOMES)[number]
 export type LabelOutcome = (typeof LABEL_OUTCOMES)[number]
 export type OrderChange = (typeof ORDER_CHANGES)[number]
+/** The process ended by itself, hung, or could not start. */
+export type ProcessFailure = (typeof PROCESS_FAILURES)[number]
 type ImportOutcome = (typeof IMPORT_OUTCOMES)[number]
 type ImportCounts = Record<(typeof IMPORT_RESULTS)[number], number>
 
@@ -139,17 +142,7 @@ export function createMetrics({
   })
   if (!hasRedis) redisUp.remove()
 
-  /** A counter with one label. Every value starts at 0, so that `increase()` sees its first increment. */
-  const counterBy = <V extends string>(
-    name: string,
-    help: string,
-    label: string,
-    values: readonly V[],
-  ) => {
-    const counter = new Counter({ name, help, labelNames: [label], registers: [registry] })
-    for (const value of values) counter.labels(value).inc(0)
-    return counter
-  }
+  const counterBy = counterIn(registry)
   const mails = counterBy(
     'cardstall_mail_attempts_total',
     'Attempts at sending an e-mail',
@@ -179,6 +172,7 @@ export function createMetrics({
     help: 'Runs of recurring jobs that failed while the database was available',
     registers: [registry],
   })
+  processFailuresIn(registry)
   const orderRows = counterBy(
     'cardstall_order_rows_total',
     'Order rows that were created or changed their status',
@@ -257,6 +251,33 @@ export function createMetrics({
       registry.clear()
       shared.clear()
     },
+  }
+}
+
+/** Makes counters with one label. Every value starts at 0, so that `increase()` sees its first increment. */
+const counterIn =
+  (registry: Registry) =>
+  (name: string, help: string, label: string, values: readonly string[]): Counter => {
+    const counter = new Counter({ name, help, labelNames: [label], registers: [registry] })
+    for (const value of values) counter.labels(value).inc(0)
+    return counter
+  }
+
+const processFailuresIn = (registry: Registry) =>
+  counterIn(registry)(
+    'cardstall_process_failures_total',
+    'Processes that ended by themselves, hung or could not start, and were replaced',
+    'kind',
+    PROCESS_FAILURES,
+  )
+
+/** Counts the failures of processes in the primary process, which replaces them. */
+export function countProcessFailures() {
+  const registry = new Registry()
+  const failures = processFailuresIn(registry)
+  return {
+    count: (kind: ProcessFailure) => failures.labels(kind).inc(),
+    metrics: (): Promise<ProcessMetrics> => registry.getMetricsAsJSON(),
   }
 }
 

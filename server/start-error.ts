@@ -5,3 +5,7 @@
 export class StartError extends Error {
   override name = 'StartError'
 }
+
+/** The reason for the end of a command, as it is printed: a stack trace only for an error of the program. */
+export const failureText = (error: unknown): string =>
+  error instanceof StartError ? error.message : String((error as Error).stack)

@@ -3,6 +3,7 @@ import { restartIfCompiled } from '../processes/compiled-code.ts'
 import { PROCESS_COMMAND } from '../processes/process-command.ts'
 import { parseParameters } from '../settings/parameters.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
+import { failureText } from '../start-error.ts'
 import { createAccountCommand, createKeyCommand, revokeKeyCommand } from './administration.ts'
 import type { Command } from './command.ts'
 import { importCommand } from './import.ts'
@@ -51,8 +52,15 @@ const processCommand: Command = {
   async run(config) {
     const { serve } = await import('../serve.ts')
     const { linkToPrimary } = await import('../processes/primary-link.ts')
-    // The primary process has logged the warnings.
-    return serve(config, [], linkToPrimary())
+    const primary = linkToPrimary()
+    try {
+      // The primary process has logged the warnings.
+      return await serve(config, [], primary)
+    } catch (error) {
+      // Printed, it would be a line among those of the log.
+      await primary.failed(failureText(error))
+      return 1
+    }
   },
 }
 

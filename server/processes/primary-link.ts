@@ -7,6 +7,7 @@ import { sharedCounters } from './shared-counters.ts'
 /** Longer than the primary process waits for the other processes. */
 const METRICS_TIMEOUT_MS = 2_000
 const SIGNAL_TIMEOUT_MS = 2_000
+const FAILED_TIMEOUT_MS = 2_000
 
 /** The connection of one of several processes to their primary process. */
 export type PrimaryLink = {
@@ -18,6 +19,8 @@ export type PrimaryLink = {
   shareMetrics(read: () => Promise<ProcessMetrics>): void
   /** This process serves requests. The primary process prints the text when all of them do. */
   ready(welcome: string): void
+  /** This process cannot start. Resolves when the primary process, which reports it, has the reason. */
+  failed(reason: string): Promise<unknown>
 }
 
 /** Opens the connection of a process that a primary process has started. */
@@ -25,7 +28,11 @@ export function linkToPrimary(): PrimaryLink {
   let readMetrics: (() => Promise<ProcessMetrics>) | undefined
   let told: Parameters<Siblings['listen']>[0] | undefined
   const primary = openChannel(process, {
-    answers: { metrics: () => readMetrics?.(), signal: (notice) => told?.(notice) },
+    answers: {
+      alive: () => true,
+      metrics: () => readMetrics?.(),
+      signal: (notice) => told?.(notice),
+    },
   })
   return {
     counters: () => sharedCounters(primary),
@@ -42,5 +49,6 @@ export function linkToPrimary(): PrimaryLink {
       readMetrics = read
     },
     ready: (welcome) => primary.tell('ready', welcome),
+    failed: (reason) => primary.ask('failed', reason, FAILED_TIMEOUT_MS),
   }
 }

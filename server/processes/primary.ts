@@ -4,11 +4,12 @@ import { dashboardBuild } from '../dashboard/build.ts'
 import { useDataDir } from '../files/data-dir.ts'
 import { memoryCounters } from '../limits/counters.ts'
 import type { Log } from '../log.ts'
-import type { ProcessMetrics } from '../metrics.ts'
+import { countProcessFailures, type ProcessFailure, type ProcessMetrics } from '../metrics.ts'
 import { waitUntil } from '../time/wait-until.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { keepHeapSmall } from './compact-memory.ts'
 import { gatherMetrics } from './gathered-metrics.ts'
+import { hangs } from './hanging.ts'
 import { onOneAddress, openInstallation, print, refuseTakenPort } from './installation.ts'
 import { runUntilStopped, type Started } from './lifecycle.ts'
 import { PROCESS_COMMAND } from './process-command.ts'
@@ -26,7 +27,7 @@ const ANSWER_TIMEOUT_MS = 1_000
 /**
  * Runs the service in `config.processes` processes, until a signal stops it. This primary process serves no requests:
  * it accepts connections and distributes them in turn, keeps the embedded database running, counts the rate limits, and
- * replaces processes that end.
+ * replaces processes that end or hang.
  *
  * @returns the exit code
  * @throws StartError if the service cannot start
@@ -56,6 +57,7 @@ type Running = { worker: Worker; channel: Channel }
 function openProcesses({ log, fail }: Started) {
   const counters = memoryCounters()
   const gathered = gatherMetrics<Worker>()
+  const failures = countProcessFailures()
   const running = new Set<Running>()
   /** Whether a process has been ready. From then on, no end of a process ends the service. */
   let isServing = false
@@ -79,7 +81,7 @@ function openProcesses({ log, fail }: Started) {
         if (metrics) gathered.set(worker, metrics)
       }),
     )
-    return gathered.besides(asking)
+    return [...gathered.besides(asking), await failures.metrics()]
   }
 
   /**
@@ -94,27 +96,41 @@ function openProcesses({ log, fail }: Started) {
       const worker = cluster.fork()
       closeLostConnection(worker)
       const startedAt = performance.now()
+      let failure: ProcessFailure = 'start'
+      let reason: string | undefined
       const channel = openChannel(worker, {
         answers: {
           count: countHits(counters),
           metrics: (own: ProcessMetrics) => metricsOfOthers(worker, own),
           signal: (notice) => tellOthers(worker, notice),
+          failed(text: string) {
+            reason = text
+          },
         },
         news: {
           ready(welcome: string) {
             isServing = true
+            failure = 'crash'
             resolve(welcome)
+            void killIfItHangs()
           },
         },
       })
       const one = { worker, channel }
       running.add(one)
+      const killIfItHangs = async () => {
+        const isWatched = () => running.has(one) && !isStopping
+        if (!(await hangs(channel, isWatched))) return
+        failure = 'hang'
+        log.error({ hungPid: worker.process.pid }, 'a process of the service hangs; killing it')
+        worker.process.kill('SIGKILL')
+      }
       worker.once('exit', (code, signal) => {
         running.delete(one)
         gathered.end(worker)
         if (isStopping) return
         if (!isServing) {
-          // Otherwise it has printed the reason.
+          if (reason !== undefined) process.stderr.write(`${reason}\n`)
           if (signal) {
             const ended = { endedPid: worker.process.pid, signal }
             log.fatal(ended, 'a process of the service was killed during its start')
@@ -123,7 +139,8 @@ function openProcesses({ log, fail }: Started) {
         }
         const isStable = performance.now() - startedAt > STABLE_MS
         delayMs = isStable ? MIN_DELAY_MS : Math.min(2 * delayMs, MAX_DELAY_MS)
-        report(log, worker, code, signal)
+        report(log, worker, { code, signal, reason })
+        if (code !== 0) failures.count(failure)
         setTimeout(run, isStable ? 0 : delayMs)
       })
     }
@@ -161,8 +178,10 @@ function closeLostConnection(worker: Worker): void {
   worker.once('exit', () => passed?.close())
 }
 
-function report(log: Log, { process: { pid } }: Worker, code: number, signal: string): void {
+type End = { code: number; signal: string; reason: string | undefined }
+
+function report(log: Log, { process: { pid } }: Worker, { code, signal, reason }: End): void {
   const message = 'a process of the service has ended; starting another one'
   if (code === 0) log.info({ endedPid: pid }, message)
-  else log.error({ endedPid: pid, code, signal }, message)
+  else log.error({ endedPid: pid, code, signal, reason }, message)
 }

@@ -44,6 +44,12 @@ const bothListen = (service: Service) =>
 const serving = (service: Service) =>
   new Set(service.log().flatMap((line) => ('reqId' in line ? [Number(line.pid)] : [])))
 
+/** The failures of processes that /metrics counts. */
+async function failures(service: Service, kind: string) {
+  const { text } = await service.get('/metrics', service.printed().token)
+  return sampleValue(text, `cardstall_process_failures_total{kind="${kind}"}`)
+}
+
 type Response = { status: number | undefined; remaining: number; reset: number }
 
 /** Sends one request on each of `count` new connections, all at the same time. */
@@ -198,6 +204,7 @@ describe('two processes on one database', () => {
     }
     await bothListen(service)
     expect(await served()).toBe(20)
+    expect(await failures(service, 'crash')).toBe(2)
   })
 
   it('after kill -9 of one process only its requests fail, and another one takes its place', async () => {
@@ -241,6 +248,17 @@ describe('two processes on one database', () => {
     process.kill(victim!, 'SIGKILL')
     await Promise.all(sent)
     expect(outcomes).toEqual([200, 'ECONNRESET'])
+  })
+
+  it('a process that hangs is killed and replaced, and counted on /metrics', async () => {
+    const [victim] = await bothListen(service)
+    process.kill(victim!, 'SIGSTOP')
+    await until('the process has ended', () => !isAlive(victim!))
+    await bothListen(service)
+    expect(service.log()).toContainEqual(
+      expect.objectContaining({ level: 50, pid: service.pid, hungPid: victim }),
+    )
+    expect(await failures(service, 'hang')).toBe(1)
   })
 
   it('a shutdown responds to every request that it has read, in all processes', async () => {
@@ -320,16 +338,18 @@ it('a process that loses the database during its start is replaced, while the fi
       await proxy.refuse()
     },
   )
-  await until('the primary process has noticed', () =>
-    service.stderr().includes(`"endedPid":${second},"code":1,`),
+  const end = await until('the primary process has noticed', () =>
+    service.log().find(({ endedPid }) => endedPid === second),
   )
-  expect(service.stderr()).toContain(
-    'DATABASE_URL: the database has become unavailable: read ECONNRESET\n',
-  )
+  expect(end).toMatchObject({
+    code: 1,
+    reason: 'DATABASE_URL: the database has become unavailable: read ECONNRESET',
+  })
   expect((await service.get('/health/live')).status).toBe(200)
   await proxy.restore()
   expect(await bothListen(service)).not.toContain(second)
   await until('both processes are ready', () => service.stdout().includes('Cardstall is ready.'))
+  expect(await failures(service, 'start')).toBe(1)
   expect(await service.stop()).toMatchObject({ code: 0 })
 })
 
