@@ -148,6 +148,13 @@ function refusal({ url, query, headers: { expect } }: FastifyRequest): ApiError 
   return undefined
 }
 
+/** The seller whose key, session or access token has sent the request. */
+function senderOf({ caller, member, admission }: Partial<FastifyRequest>): number | undefined {
+  if (caller) return caller.account.id
+  if (member) return member.accountId
+  return admission && 'access' in admission ? admission.access.account.id : undefined
+}
+
 /**
  * Counts and logs each response. Takes the URL pattern when the route is registered, because reading it from the request
  * creates an object each time.
@@ -157,7 +164,8 @@ function logResponses(app: FastifyInstance, ctx: Service): void {
     (route: string) => (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
       const { method, url, id: reqId } = request
       const { statusCode: status, elapsedTime: ms } = reply
-      recordResponse(ctx, { reqId, method, url, route, status, ms })
+      const account = senderOf(request)
+      recordResponse(ctx, { reqId, account, method, url, route, status, ms })
       done()
     }
   app.addHook('onRoute', (route) => {

@@ -88,8 +88,18 @@ it('a circular cause and a thrown value that is not an error can be logged', () 
   expect(loggableError('svc_live_secret')).toEqual({ type: 'string' })
 })
 
-it('the line of a response is the one that the logger would write', async () => {
-  const fields = { reqId: 'req_1', method: 'GET', path: '/v1/"\\\u0001é', status: 200, ms: 0.25 }
+it.each([
+  { of: 'a seller', account: 12 },
+  { of: 'anyone else', account: undefined },
+])('the line of a response to $of is the one that the logger would write', async ({ account }) => {
+  const fields = {
+    reqId: 'req_1',
+    account,
+    method: 'GET',
+    path: '/v1/"\\\u0001é',
+    status: 200,
+    ms: 0.25,
+  }
   const write = `
     import { createLog } from './server/log.ts'
     const { log, flush } = createLog(process.argv[1], { process: 2 })

@@ -9,9 +9,13 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & 
   response(fields: ResponseFields, message: string | undefined): void
 }
 
-/** `ms` is the time from the request to the end of its response. */
+/**
+ * `account` is the seller whose key, token or session sent the request, and `ms` the time from the request to the end of
+ * its response.
+ */
 export type ResponseFields = {
   reqId: string
+  account?: number | undefined
   method: string
   path: string
   status: number
@@ -145,7 +149,7 @@ function responseLog(
     .join('')
   let second = Number.NaN
   let time = ''
-  return ({ reqId, method, path, status, ms }, message) => {
+  return ({ reqId, account, method, path, status, ms }, message) => {
     if (!logger.isLevelEnabled('info')) return
     const now = realTime()
     if (Math.floor(now / 1000) !== second) {
@@ -153,8 +157,9 @@ function responseLog(
       time = new Date(now).toISOString().slice(0, -4)
     }
     const millisecond = String(now % 1000).padStart(3, '0')
+    const sender = account === undefined ? '' : `,"account":${account}`
     destination.write(
-      `{"level":${level},"time":"${time}${millisecond}Z"${bindings},"reqId":"${reqId}","method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${ms},"msg":"${message}"}\n`,
+      `{"level":${level},"time":"${time}${millisecond}Z"${bindings},"reqId":"${reqId}"${sender},"method":"${method}","path":${JSON.stringify(path)},"status":${status},"ms":${ms},"msg":"${message}"}\n`,
     )
   }
 }

@@ -83,6 +83,9 @@ export async function openService(
   const { config, log } = service
   const files = await openFileStore(config.storageUrl, log)
   const circuit = circuitFor(databaseUrl)
+  circuit.onClose((openMs) =>
+    log.info({ seconds: Math.round(openMs / 1000) }, 'the database is available again'),
+  )
   const max = connectionsOf(config)
   const sql = connect(databaseUrl, { circuit, max })
   closers.push(() => sql.end({ timeout: 5 }))

@@ -15,6 +15,8 @@ export type Circuit = {
   answered(): void
   /** Calls `listener` each time the circuit opens. */
   onOpen(listener: (reason: DatabaseUnavailable) => void): void
+  /** Calls `listener` each time the circuit closes again, with the time in milliseconds for which it was open. */
+  onClose(listener: (openMs: number) => void): void
   close(): void
 }
 
@@ -45,7 +47,9 @@ export function createCircuit(
   { probeIntervalMs, silenceMs, timeoutMs }: CircuitTimes = CIRCUIT_TIMES,
 ): Circuit {
   const probes = new Set<Probe>()
-  const listeners: ((reason: DatabaseUnavailable) => void)[] = []
+  const openListeners: ((reason: DatabaseUnavailable) => void)[] = []
+  const closeListeners: ((openMs: number) => void)[] = []
+  let openedAt = 0
   let unavailable: DatabaseUnavailable | undefined
   let timer: NodeJS.Timeout | undefined
   let suspicion: NodeJS.Timeout | undefined
@@ -83,7 +87,8 @@ export function createCircuit(
     clearTimeout(suspicion)
     suspicion = undefined
     unavailable = new DatabaseUnavailable('The database is unavailable.', { cause })
-    for (const listener of listeners) listener(unavailable)
+    openedAt = performance.now()
+    for (const listener of openListeners) listener(unavailable)
     scheduleProbe()
   }
   const stopProbing = () => {
@@ -95,8 +100,10 @@ export function createCircuit(
   const answered = () => {
     answeredAt = performance.now()
     if (!unavailable && !suspicion) return
+    const wasOpen = unavailable !== undefined
     unavailable = undefined
     stopProbing()
+    if (wasOpen) for (const listener of closeListeners) listener(answeredAt - openedAt)
   }
 
   return {
@@ -112,9 +119,8 @@ export function createCircuit(
       sendProbe()
     },
     answered,
-    onOpen(listener) {
-      listeners.push(listener)
-    },
+    onOpen: (listener) => void openListeners.push(listener),
+    onClose: (listener) => void closeListeners.push(listener),
     close() {
       isClosed = true
       stopProbing()

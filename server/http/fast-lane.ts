@@ -76,9 +76,10 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
         const reqId = nextRequestId()
         const status = send(request, response, reqId, admission, prepared)
         const { route } = prepared
+        const account = admission?.caller.account.id
         whenSent(response, () => {
           const ms = performance.now() - startedAt
-          recordResponse(ctx, { reqId, method, url, route, status, ms })
+          recordResponse(ctx, { reqId, account, method, url, route, status, ms })
         })
       }
       const sendOrLeave = (prepared: AnyPrepared | undefined, admission: Admission | undefined) => {

@@ -167,6 +167,9 @@ it('after a database outage everything works within a second', async () => {
     async () => (await app.anyone.get('/health/ready')).status === 200,
   )
   await until('the signal connection is back', () => app.ctx.signals.connected)
+  expect(app.logged).toContainEqual(
+    expect.objectContaining({ level: 'info', message: 'the database is available again' }),
+  )
 })
 
 describe('a catalog that cannot be read after a commit', () => {
