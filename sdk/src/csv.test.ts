@@ -526,8 +526,11 @@ describe('reading CSV', () => {
   })
 
   it.each(FIELDS)('a value of a million characters in the column %s is not sent', (field) => {
-    const [row] = read(`${field};x\n${'1'.repeat(1_000_000)};1`)
-    expect(JSON.stringify(row).length).toBeLessThan(1_000)
+    // A search that begins again at each space would take many minutes.
+    for (const value of ['1'.repeat(1_000_000), `1${' '.repeat(1_000_000)}1`]) {
+      const [row] = read(`${field};x\n${value};1`)
+      expect(JSON.stringify(row).length).toBeLessThan(1_000)
+    }
   })
 })
 

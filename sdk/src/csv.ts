@@ -473,7 +473,7 @@ export function readNumberField(
  */
 type NumberRead = { value?: number; reading?: 'usual' | 'doubtful'; meanings?: [number, number] }
 
-const CURRENCY = /^(?:€|EUR)\s*|\s*(?:€|EUR)$/gi
+const CURRENCY = /^(?:€|EUR)|(?:€|EUR)$/gi
 
 /** Thousands may be separated, all in the same way. `12,-` has no cents. */
 const NUMBER =
@@ -485,7 +485,7 @@ const NUMBER =
  * numbers are read as well, so that the service can say which numbers it accepts.
  */
 export function readNumber(text: string): NumberRead {
-  const bare = text.replaceAll(CURRENCY, '')
+  const bare = text.replaceAll(CURRENCY, '').trim()
   const [matched, sign, whole = '', separator, point, decimals = ''] = NUMBER.exec(bare) ?? []
   if (matched === undefined || (separator && separator === point)) return {}
   const signed = (digits: string) => (sign ? -1 : 1) * Number.parseFloat(digits)
