@@ -88,7 +88,7 @@ it('erasing a buyer blanks every copy of completed orders, and keeps amounts and
   expect(JSON.stringify(before)).toMatch(/ash street/i)
   expect((await app.anyone.get(label)).status).toBe(200)
 
-  const counts = await post('erase', 'ASH@buyers.example')
+  const counts = await post('erase', 'ASH@buyers.example\n')
   expect(counts).toMatchObject({ checkouts: 1, labels: 1, events: 1, reviews: 1, open: 1 })
   expect(counts.mails).toBeGreaterThan(2)
   const text = await get(`slices/${done.sliceKey}`)
@@ -373,7 +373,7 @@ it('the export has everything about one buyer and no address of a seller, and th
   const { email: shop } = JSON.parse(await get(`accounts/${seller.accountId}`)).data
   // Mail servers repeat the address in their reply.
   await app.ctx.db`update mails set error = recipient where recipient = ${shop}`
-  const data = await post('export', 'BROCK@buyers.example')
+  const data = await post('export', ' BROCK@buyers.example ')
   expect(data.checkouts.map(({ id }: { id: number }) => id)).toEqual([open.id, done.id])
   expect(data.checkouts[0]).toMatchObject({ ...buyer, address: { street: 'brock Street' } })
   expect(data.orders.map(({ id }: { id: number }) => id)).toEqual([

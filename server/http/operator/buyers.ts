@@ -15,7 +15,12 @@ import {
 import { exampleShipment, ShipmentSchema, shipmentJson } from '../shapes/slice-overview.ts'
 
 const BuyerInput = Type.Object(
-  { email: FilledText({ maxLength: 254, description: 'In any casing' }) },
+  {
+    email: FilledText({
+      maxLength: 254,
+      description: 'In any casing; white space around it is ignored',
+    }),
+  },
   { examples: [{ email: 'ash@buyers.example' }] },
 )
 
@@ -135,7 +140,7 @@ export function buyerRoutes(app: App, ctx: Service): void {
         },
       },
     },
-    async ({ body }) => ({ data: await eraseBuyer(ctx, body.email) }),
+    async ({ body }) => ({ data: await eraseBuyer(ctx, body.email.trim()) }),
   )
 
   app.post(
@@ -165,6 +170,9 @@ export function buyerRoutes(app: App, ctx: Service): void {
         },
       },
     },
-    async ({ body }) => ({ data: buyerDataJson(body.email, await exportBuyer(ctx, body.email)) }),
+    async ({ body }) => {
+      const email = body.email.trim()
+      return { data: buyerDataJson(email, await exportBuyer(ctx, email)) }
+    },
   )
 }
