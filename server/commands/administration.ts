@@ -51,7 +51,7 @@ export const createAccountCommand: Command = {
 const KEY_SETTINGS = [...DATABASE_SETTINGS, 'SANDBOX', 'PORT', 'PUBLIC_URL'] as const
 
 const keyOptions: Options = {
-  scopes: { value: 'a,b', description: `Permissions of the key: ${SCOPES.join(', ')}. Required` },
+  scopes: { value: 'a,b', description: `Scopes of the key: ${SCOPES.join(', ')}. Required` },
   name: { value: 'NAME', description: 'Name to distinguish the key from others' },
 }
 

@@ -42,7 +42,7 @@ describe('the program', () => {
     const ended = await runToEnd(['keys:create', '1', '-h'], { DATABASE_URL: 'none' })
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     expect(ended.stdout).toContain('Usage: node cardstall.js keys:create ACCOUNT [OPTIONS]\n')
-    expect(ended.stdout).toMatch(/^ {2}--scopes a,b +Permissions of the key: catalog:read, /m)
+    expect(ended.stdout).toMatch(/^ {2}--scopes a,b +Scopes of the key: catalog:read, /m)
     expect(ended.stdout).toContain(
       'Settings:\n  DATABASE_URL, DATA_DIR, SANDBOX, PORT, PUBLIC_URL\n',
     )

@@ -23,7 +23,10 @@ export const LISTEN_OPTIONS = {
   forward: { value: 'URL', description: 'Receiver to which each event is posted, signed' },
   account: { value: 'ID', description: 'Account of the seller. Default: the demo seller' },
   events: { value: 'a,b', description: 'Only these events' },
-  url: { value: 'URL', description: 'URL of the service. Default: PUBLIC_URL' },
+  url: {
+    value: 'URL',
+    description: 'URL of the service. Default: PUBLIC_URL, or PORT on this machine',
+  },
   token: { value: 'TOKEN', description: 'Operator token. Default: OPERATOR_TOKEN, or DATA_DIR’s' },
 } satisfies Options
 type Given = Partial<Record<keyof typeof LISTEN_OPTIONS, string>>

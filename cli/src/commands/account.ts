@@ -29,7 +29,7 @@ export function accountCommands(program: Command): void {
     .command('login')
     .description('sign in to a marketplace in a browser, or renew the key of a profile')
     .option('--with-key', 'read an API key from stdin instead')
-    .option('--scopes <scopes>', 'permissions of the key, separated by commas (default: all)')
+    .option('--scopes <scopes>', 'scopes of the key, separated by commas (default: all)')
     .option('--no-browser', 'show the address, and open no browser')
     .action(async (options: LoginOptions, command: Command) => {
       const given = optionsOf(command)

@@ -52,7 +52,7 @@ export function ownDeliveryRoutes(app: App, ctx: Service): void {
         operationId: 'listOwnDeliveries',
         summary: 'List your webhook deliveries',
         description:
-          'Returns the deliveries to your endpoints with their attempts, newest first. The marketplace decides how long they are kept, by default 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: the links end there, and further ones are 422. List older ones with `to`, 10 seconds after the `created_at` of the last one, and drop those that you have by their `id`.',
+          'Returns the deliveries to your endpoints with their attempts, newest first. The marketplace decides how long they are kept, by default 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: the links end there, and further ones of a longer list are 422. List older ones with `to`, 10 seconds after the `created_at` of the last one, and drop those that you have by their `id`.',
         tags: ['Webhooks'],
         querystring: DeliveryQuery,
         response: { 200: Paginated(DeliverySchema, 'A page of your deliveries') },
