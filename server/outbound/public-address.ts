@@ -37,7 +37,14 @@ export function webAddress(text: string): URL | undefined {
   if (host.split('.').some((label) => label.length > MAX_LABEL_LENGTH)) return undefined
   if (host.replace(ASCII, '').length > MAX_NON_ASCII_CHARACTERS) return undefined
   const url = URL.parse(text)
-  return url && (url.protocol === 'http:' || url.protocol === 'https:') ? url : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return undefined
+  return canBeResolved(url.hostname) ? url : undefined
+}
+
+/** Whether a host name fits into DNS: at most 253 characters, in labels of 1 to 63. An IP address does. */
+function canBeResolved(hostname: string): boolean {
+  const name = hostname.replace(/\.+$/, '')
+  return name.length <= 253 && name.split('.').every((label) => /^.{1,63}$/.test(label))
 }
 
 const HOST = /^https?:[/\\]*(?:[^/\\?#]*@)?([^/\\?#]*)/i
