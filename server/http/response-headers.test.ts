@@ -49,6 +49,12 @@ describe('response headers', () => {
     }
   })
 
+  it('the health and the metrics of the service have no-store', async () => {
+    for (const path of ['/health/live', '/health/ready', '/metrics']) {
+      expect(await app.operator.get(path), path).toMatchObject({ status: 200, headers: PRIVATE })
+    }
+  })
+
   it('responses outside the APIs have nosniff', async () => {
     for (const url of [
       '/',

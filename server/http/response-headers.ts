@@ -6,7 +6,7 @@ export const ALWAYS = { 'x-content-type-options': 'nosniff' }
 /** `Cache-Control` of responses that depend on the key. */
 export const NOT_STORED = 'no-store'
 
-/** Forbids caches to store responses, because they depend on the key. Catalog responses override this. */
+/** Forbids caches to store responses, because they depend on the key or the moment. Catalog responses override this. */
 export function forbidCaching(
   _request: FastifyRequest,
   reply: FastifyReply,

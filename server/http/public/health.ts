@@ -1,6 +1,7 @@
 import { serviceUnavailable } from '../../errors.ts'
 import type { Service } from '../../service.ts'
 import { withTimeout } from '../../time/with-timeout.ts'
+import { forbidCaching } from '../response-headers.ts'
 import type { App } from '../schema.ts'
 
 /** Leaves time to respond within 2 s. */
@@ -9,6 +10,8 @@ const DATABASE_TIMEOUT_MS = 1_800
 /** Liveness and readiness for load balancers and orchestrators. They need no key. */
 export function healthRoutes(app: App, ctx: Service): void {
   const databaseResponds = databaseCheck(ctx)
+  // A cache in between would call a service ready that has ended.
+  app.addHook('onRequest', forbidCaching)
 
   app.get('/health/live', () => ({ status: 'live' }))
 
