@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type ErrorType } from '../../errors.ts'
+import { looksLikeKey } from '../../keys/api-key.ts'
 import type { Scope } from '../../keys/scopes.ts'
 import { addressSubject } from '../../limits/address.ts'
 import type { RateLimit } from '../../limits/rate-limit.ts'
@@ -41,13 +42,15 @@ export async function admit(
   }
   const access = await findAccess(ctx, token, addressSubject(request.ip))
   if (access?.audience !== publicUrl + path) {
-    const error = challenge(ctx, path, INVALID_TOKEN, 'invalid_token')
+    const message = looksLikeKey(token) ? NO_KEY : INVALID_TOKEN
+    const error = challenge(ctx, path, message, 'invalid_token')
     throw await refusalOf(ctx, request, reply, error)
   }
   return { access }
 }
 
 const NO_TOKEN = 'Sign in: this tool server needs an access token.'
+const NO_KEY = 'API keys do not work here: a program signs in and gets an access token.'
 const INVALID_TOKEN = 'The access token is unknown, has expired, or is for another address.'
 
 /** 403 for a call of a tool whose scope the token lacks. The client then asks the seller for it. */

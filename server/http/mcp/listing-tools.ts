@@ -21,7 +21,7 @@ import { BulkCreate, isAccepted, MAX_ITEMS } from '../shapes/bulk-create.ts'
 import { itemOf } from '../shapes/catalog-item.ts'
 import { ListingPatch, ListingSchema, listingFields, listingJson } from '../shapes/listing.ts'
 import { requireListingChange } from '../shapes/listing-batch.ts'
-import { cardFields, gradedFields, itemFields } from '../shapes/listing-item.ts'
+import { cardFields, description, gradedFields, itemFields } from '../shapes/listing-item.ts'
 import { readItem } from '../shapes/read-item.ts'
 import { IdInput, PageOf, pageInput, pageOf } from './fields.ts'
 import { fits, MAX_RESULT_BYTES, pageResult, resultBytes } from './result-size.ts'
@@ -275,7 +275,8 @@ const changeTool = tool({
         'hidden takes it off sale until you send active; sold follows from quantity 0',
       ),
     ),
-    description: Type.Optional(shortly(ListingPatch.properties.description, 'null removes it')),
+    // Not null: programs that fill each optional field with null would remove it.
+    description: Type.Optional(shortly(description, 'An empty text removes it')),
   },
   output: Data(ListingSchema, 'The listing after the change'),
   // A repeated quantity_delta counts twice. A repeated quantity puts units that were sold meanwhile on sale again.

@@ -288,8 +288,10 @@ describe('tools and their API calls', () => {
     const unnamed = await call('get_card', { card: null })
     expect(unnamed.object.error.fields).toHaveProperty('card')
     const [listing] = await list(seller, cardItem({ description: 'sleeved' }))
-    const changed = await call('change_listing', { listing, description: null })
-    expect(changed.object.data.description).toBeNull()
+    const repriced = await call('change_listing', { listing, price: 5, description: null })
+    expect(repriced.object.data).toMatchObject({ price: 5, description: 'sleeved' })
+    const emptied = await call('change_listing', { listing, description: '' })
+    expect(emptied.object.data.description).toBeNull()
     await call('delete_listing', { listing })
   })
 
