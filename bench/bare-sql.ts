@@ -86,8 +86,8 @@ const STATEMENTS = {
           select
             id, ${listing!.account_id}::bigint, ${listingId}::bigint, 1,
             ${listing!.price_cents}::int, 'card', 'swsh9-18', 'brs_18', 'Charizard VSTAR',
-            'Brilliant Stars 18', 'https://images.pokemontcg.io/swsh9/18.png', 'NM', 'EN', 500, 23,
-            ${now}::timestamptz
+            'Brilliant Stars 18', 'https://images.pokemontcg.io/swsh9/18.png', 'NM', 'EN', 500,
+            ${Math.round(listing!.price_cents / 20)}::bigint, ${now}::timestamptz
           from parcel
         ),
         happened as (

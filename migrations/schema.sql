@@ -28,6 +28,7 @@ create table accounts (
   constraint accounts_rating_check CHECK (rating >= 0::numeric AND rating <= 5::numeric),
   constraint accounts_review_count_check CHECK (review_count >= 0),
   constraint accounts_review_stars_check CHECK (review_stars >= 0),
+  constraint accounts_review_stars_of_count CHECK (review_stars >= review_count AND review_stars <= (5 * review_count::bigint)),
   constraint accounts_reviews_check CHECK (reviews >= 0),
   constraint accounts_seller_tier_check CHECK (seller_tier = ANY (ARRAY['Bronze'::text, 'Silver'::text, 'Gold'::text, 'Diamond'::text, 'Master'::text])),
   constraint accounts_shop_name_check CHECK (shop_name <> ''::text),
@@ -53,6 +54,7 @@ create table api_keys (
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
   constraint api_keys_hash_check CHECK (octet_length(hash) = 32),
+  constraint api_keys_known_scopes CHECK (scopes <@ ARRAY['catalog:read'::text, 'listings:read'::text, 'listings:write'::text, 'orders:read'::text, 'orders:write'::text, 'webhooks:manage'::text]),
   constraint api_keys_previous_hash_check CHECK (octet_length(previous_hash) = 32),
   constraint api_keys_scopes_check CHECK (cardinality(scopes) > 0),
   constraint previous_secret_whole CHECK (num_nonnulls(previous_prefix, previous_hash, previous_expires_at) = ANY (ARRAY[0, 3]))
@@ -155,7 +157,8 @@ create table checkouts (
   address jsonb,
   created_at timestamp with time zone not null,
   erased_at timestamp with time zone,
-  constraint checkouts_pkey PRIMARY KEY (id)
+  constraint checkouts_pkey PRIMARY KEY (id),
+  constraint checkouts_erased_whole CHECK (erased_at IS NULL OR buyer_name = ''::text AND buyer_email = ''::text AND address IS NULL) NOT VALID
 );
 CREATE INDEX checkouts_buyer ON public.checkouts USING btree (lower(buyer_email));
 CREATE INDEX checkouts_buyer_words ON public.checkouts USING gin (name_words(buyer_name));
@@ -274,7 +277,8 @@ create table disputes (
   constraint disputes_reason_check CHECK (reason = ANY (ARRAY['not_received'::text, 'not_as_described'::text, 'damaged'::text, 'other'::text])),
   constraint disputes_refund_cents_check CHECK (refund_cents >= 0),
   constraint disputes_resolution_check CHECK (resolution = ANY (ARRAY['seller'::text, 'buyer'::text])),
-  constraint disputes_resolved_whole CHECK (num_nonnulls(resolution, refund_cents, resolved_at) = ANY (ARRAY[0, 3]))
+  constraint disputes_resolved_whole CHECK (num_nonnulls(resolution, refund_cents, resolved_at) = ANY (ARRAY[0, 3])),
+  constraint disputes_time_to_answer CHECK (answer_by > opened_at)
 );
 CREATE INDEX disputes_account ON public.disputes USING btree (account_id, id);
 CREATE INDEX disputes_order ON public.disputes USING btree (order_id, id);
@@ -305,6 +309,7 @@ create table fee_invoices (
   constraint fee_invoices_pkey PRIMARY KEY (month, number),
   constraint fee_invoices_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint fee_invoices_commission_cents_check CHECK (commission_cents <> 0),
+  constraint fee_invoices_first_day CHECK (EXTRACT(day FROM month) = 1::numeric) NOT VALID,
   constraint fee_invoices_month_fkey FOREIGN KEY (month) REFERENCES invoice_months(month),
   constraint fee_invoices_number_check CHECK (number > 0),
   constraint fee_invoices_one_per_seller UNIQUE (account_id, month)
@@ -337,7 +342,8 @@ create table invoice_months (
   month date not null,
   issued_at timestamp with time zone not null,
   issuer text,
-  constraint invoice_months_pkey PRIMARY KEY (month)
+  constraint invoice_months_pkey PRIMARY KEY (month),
+  constraint invoice_months_first_day CHECK (EXTRACT(day FROM month) = 1::numeric) NOT VALID
 );
 
 create table ledger_accounts (
@@ -346,7 +352,8 @@ create table ledger_accounts (
   entries bigint not null,
   seller_cents bigint not null,
   constraint ledger_accounts_pkey PRIMARY KEY (account_id, kind),
-  constraint ledger_accounts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+  constraint ledger_accounts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint ledger_accounts_entries_check CHECK (entries >= 0)
 );
 
 create table ledger_days (
@@ -358,7 +365,8 @@ create table ledger_days (
   shipping_cents bigint not null,
   refunds_cents bigint not null,
   payouts_cents bigint not null,
-  constraint ledger_days_pkey PRIMARY KEY (day, kind)
+  constraint ledger_days_pkey PRIMARY KEY (day, kind),
+  constraint ledger_days_entries_check CHECK (entries >= 0)
 );
 
 create table listings (
@@ -525,7 +533,8 @@ create table month_balances (
   month date not null,
   cents bigint not null,
   constraint month_balances_pkey PRIMARY KEY (account_id, month),
-  constraint month_balances_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+  constraint month_balances_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint month_balances_first_day CHECK (EXTRACT(day FROM month) = 1::numeric) NOT VALID
 );
 
 create table notices (
@@ -585,6 +594,7 @@ create table oauth_grants (
   ends_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
   constraint oauth_grants_pkey PRIMARY KEY (id),
+  constraint oauth_grants_known_scopes CHECK (scopes <@ ARRAY['catalog:read'::text, 'listings:read'::text, 'listings:write'::text, 'orders:read'::text, 'orders:write'::text, 'webhooks:manage'::text]),
   constraint oauth_grants_member_id_fkey FOREIGN KEY (member_id) REFERENCES members(id) ON DELETE CASCADE
 );
 CREATE INDEX oauth_grants_client ON public.oauth_grants USING btree (client_id);
@@ -662,21 +672,24 @@ create table orders (
   constraint orders_pkey PRIMARY KEY (id),
   constraint orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint orders_cancel_reason_check CHECK (cancel_reason = ANY (ARRAY['out_of_stock'::text, 'buyer_asked'::text, 'other'::text])),
+  constraint orders_cancelled_are_refunded CHECK (status <> 'cancelled'::text OR refunded_cents = (price_cents::bigint * quantity)),
   constraint orders_cancelled_by_check CHECK (cancelled_by = ANY (ARRAY['buyer'::text, 'seller'::text, 'admin'::text, 'system'::text])),
   constraint orders_cancelled_whole CHECK ((status = 'cancelled'::text) = (cancelled_at IS NOT NULL) AND (cancelled_at IS NULL) = (cancelled_by IS NULL)),
   constraint orders_commission_cents_check CHECK (commission_cents >= 0),
   constraint orders_commission_rate_check CHECK (commission_rate >= 0 AND commission_rate <= 10000),
+  constraint orders_commission_within_price CHECK (commission_cents <= (price_cents::bigint * quantity)),
   constraint orders_disputed_when CHECK (status <> 'disputed'::text OR disputed_at IS NOT NULL),
   constraint orders_item_type_check CHECK (item_type = ANY (ARRAY['card'::text, 'product'::text])),
   constraint orders_listing_id_fkey FOREIGN KEY (listing_id) REFERENCES listings(id),
   constraint orders_one_per_listing UNIQUE (slice_id, listing_id),
+  constraint orders_pending_without_times CHECK (status <> 'pending'::text OR num_nonnulls(shipped_at, received_at, disputed_at) = 0),
   constraint orders_price_cents_check CHECK (price_cents > 0),
   constraint orders_quantity_check CHECK (quantity > 0),
   constraint orders_reason_of_a_cancellation CHECK (cancel_reason IS NULL OR cancelled_at IS NOT NULL),
   constraint orders_received_when CHECK (status <> 'received'::text OR received_at IS NOT NULL),
   constraint orders_refund_within_price CHECK (refunded_cents <= (price_cents::bigint * quantity)),
   constraint orders_refunded_cents_check CHECK (refunded_cents >= 0),
-  constraint orders_shipped_when CHECK (status <> 'shipped'::text OR shipped_at IS NOT NULL),
+  constraint orders_shipped_when CHECK ((status <> ALL (ARRAY['shipped'::text, 'received'::text, 'disputed'::text])) OR shipped_at IS NOT NULL),
   constraint orders_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
   constraint orders_status_check CHECK (status = ANY (ARRAY['pending'::text, 'shipped'::text, 'received'::text, 'cancelled'::text, 'disputed'::text])),
   constraint orders_tracking_code_check CHECK (char_length(tracking_code) <= 100)
@@ -773,9 +786,9 @@ create table payout_transfers (
   constraint payout_transfers_pkey PRIMARY KEY (run_id, payout_id),
   constraint payout_transfers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint payout_transfers_amount_cents_check CHECK (amount_cents > 0),
-  constraint payout_transfers_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES payouts(id),
   constraint payout_transfers_reference UNIQUE (reference),
-  constraint payout_transfers_run_id_fkey FOREIGN KEY (run_id) REFERENCES payout_runs(id)
+  constraint payout_transfers_run_id_fkey FOREIGN KEY (run_id) REFERENCES payout_runs(id),
+  constraint payout_transfers_to_own_account FOREIGN KEY (payout_id, account_id) REFERENCES payouts(id, account_id)
 );
 CREATE INDEX payout_transfers_payout ON public.payout_transfers USING btree (payout_id);
 CREATE TRIGGER payout_transfers_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON payout_transfers FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -797,6 +810,7 @@ create table payouts (
   constraint payouts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint payouts_amount_cents_check CHECK (amount_cents >= 0),
   constraint payouts_deducted_cents_check CHECK (deducted_cents >= 0),
+  constraint payouts_due_amount CHECK (state <> 'due'::text OR amount_cents > 0),
   constraint payouts_failed_why CHECK (state <> 'failed'::text OR reason IS NOT NULL),
   constraint payouts_paid_when CHECK ((state = 'paid'::text) = (paid_at IS NOT NULL)),
   constraint payouts_posting_id_fkey FOREIGN KEY (posting_id) REFERENCES postings(id),
@@ -805,13 +819,13 @@ create table payouts (
   constraint payouts_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
   constraint payouts_state_check CHECK (state = ANY (ARRAY['due'::text, 'sent'::text, 'paid'::text, 'failed'::text]))
 );
-CREATE INDEX payouts_account ON public.payouts USING btree (account_id, id);
 CREATE INDEX payouts_due ON public.payouts USING btree (account_id, id) INCLUDE (slice_id, created_at, reason) WHERE (state = 'due'::text);
 CREATE INDEX payouts_failed ON public.payouts USING btree (account_id) WHERE (state = 'failed'::text);
 CREATE INDEX payouts_sent ON public.payouts USING btree (account_id, sent_at) WHERE (sent_at IS NOT NULL);
 CREATE INDEX payouts_slice ON public.payouts USING btree (slice_id, id);
 CREATE INDEX payouts_state ON public.payouts USING btree (state, id);
 CREATE UNIQUE INDEX payouts_one_due_per_slice ON public.payouts USING btree (slice_id) WHERE (state = 'due'::text);
+CREATE UNIQUE INDEX payouts_one_per_posting ON public.payouts USING btree (posting_id) WHERE (posting_id IS NOT NULL);
 CREATE TRIGGER payouts_count AFTER INSERT OR DELETE OR UPDATE OF state ON payouts FOR EACH ROW EXECUTE FUNCTION write_payout_delta();
 ALTER TABLE payouts ENABLE ALWAYS TRIGGER payouts_count;
 CREATE TRIGGER payouts_count_truncate AFTER TRUNCATE ON payouts FOR EACH STATEMENT EXECUTE FUNCTION clear_counts('payouts');
@@ -874,6 +888,16 @@ create table postings (
   created_at timestamp with time zone not null,
   constraint postings_pkey PRIMARY KEY (id),
   constraint postings_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  constraint postings_fit_kind CHECK (
+CASE kind
+    WHEN 'sale'::text THEN buyers_cents < 0 AND seller_cents >= 0 AND commission_cents >= 0 AND shipping_cents = 0 AND refunds_cents = 0 AND payouts_cents = 0
+    WHEN 'shipping'::text THEN buyers_cents < 0 AND seller_cents >= 0 AND shipping_cents >= 0 AND commission_cents = 0 AND refunds_cents = 0 AND payouts_cents = 0
+    WHEN 'refund'::text THEN refunds_cents > 0 AND seller_cents <= 0 AND commission_cents <= 0 AND buyers_cents = 0 AND shipping_cents = 0 AND payouts_cents = 0
+    WHEN 'cancellation'::text THEN refunds_cents >= 0 AND buyers_cents = 0 AND shipping_cents = 0 AND payouts_cents = 0
+    WHEN 'shipping_refund'::text THEN refunds_cents > 0 AND seller_cents <= 0 AND shipping_cents <= 0 AND buyers_cents = 0 AND commission_cents = 0 AND payouts_cents = 0
+    WHEN 'payout'::text THEN seller_cents < 0 AND payouts_cents = (- seller_cents) AND buyers_cents = 0 AND commission_cents = 0 AND shipping_cents = 0 AND refunds_cents = 0
+    ELSE seller_cents > 0 AND payouts_cents = (- seller_cents) AND buyers_cents = 0 AND commission_cents = 0 AND shipping_cents = 0 AND refunds_cents = 0
+END) NOT VALID,
   constraint postings_kind_check CHECK (kind = ANY (ARRAY['sale'::text, 'shipping'::text, 'refund'::text, 'cancellation'::text, 'shipping_refund'::text, 'payout'::text, 'payout_failed'::text, 'recovery'::text])),
   constraint postings_of_a_row CHECK ((kind = ANY (ARRAY['sale'::text, 'refund'::text, 'cancellation'::text])) = (order_id IS NOT NULL)),
   constraint postings_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
@@ -885,7 +909,9 @@ CREATE INDEX postings_created ON public.postings USING btree (created_at, id);
 CREATE INDEX postings_rare ON public.postings USING btree (kind, created_at, id) WHERE (kind <> ALL (ARRAY['sale'::text, 'shipping'::text, 'payout'::text]));
 CREATE INDEX postings_slice ON public.postings USING btree (slice_id, id);
 CREATE UNIQUE INDEX postings_cancelled_once ON public.postings USING btree (order_id) WHERE (kind = 'cancellation'::text);
+CREATE UNIQUE INDEX postings_shipping_once ON public.postings USING btree (slice_id) WHERE (kind = 'shipping'::text);
 CREATE UNIQUE INDEX postings_shipping_refunded_once ON public.postings USING btree (slice_id) WHERE (kind = 'shipping_refund'::text);
+CREATE UNIQUE INDEX postings_sold_once ON public.postings USING btree (order_id) WHERE (kind = 'sale'::text);
 CREATE TRIGGER postings_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON postings FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 create table products (
@@ -1139,7 +1165,8 @@ create table staff (
 create table tier_runs (
   month date not null,
   ran_at timestamp with time zone not null,
-  constraint tier_runs_pkey PRIMARY KEY (month)
+  constraint tier_runs_pkey PRIMARY KEY (month),
+  constraint tier_runs_first_day CHECK (EXTRACT(day FROM month) = 1::numeric) NOT VALID
 );
 
 create table unfinished_audit_entries (

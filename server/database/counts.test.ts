@@ -175,14 +175,15 @@ async function insertRows({ db }: Context, accountId: number, count: number): Pr
     )
     insert into orders (
       slice_id, account_id, status, quantity, price_cents, commission_rate, commission_cents, created_at,
-      shipped_at, received_at, cancelled_at, cancelled_by, disputed_at
+      shipped_at, received_at, disputed_at, cancelled_at, cancelled_by, refunded_cents
     )
     select
-      slices.id, ${accountId}, status, 1, 100, 500, 5, created_at, created_at, created_at,
+      slices.id, ${accountId}, status, 1, 100, 500, 5, created_at, later, later, later,
       case when status = 'cancelled' then created_at end, case when status = 'cancelled' then 'buyer' end,
-      created_at
+      case when status = 'cancelled' then 100 else 0 end
     from slices
     cross join unnest(${[...ORDER_STATUSES]}::text[]) with ordinality as known (status, place)
+    cross join lateral (select case when status <> 'pending' then created_at end as later) times
     where known.place - 1 = slices.id % 7 or known.place - 1 = slices.id % 5
   `
 }
@@ -285,7 +286,7 @@ describe('the counts of listings and orders', () => {
       update listings set status = 'hidden', quantity = 1 where account_id = ${accountId} and id % 7 = 0
     `
     await app.ctx.db`
-      update orders set status = 'disputed'
+      update orders set status = 'disputed', shipped_at = created_at, disputed_at = created_at
       where account_id = ${accountId} and id % 7 = 0 and status <> 'cancelled'
     `
     await comparePages(app.ctx, accountId, 8)
@@ -302,7 +303,7 @@ describe('the counts of listings and orders', () => {
       await db`update listings set status = 'removed' where account_id = ${accountId} and id % 4 = 0`
       await db`delete from listings where account_id = ${accountId} and id % 3 = 0`
       await db`
-        update orders set status = 'received'
+        update orders set status = 'received', shipped_at = created_at, received_at = created_at
         where account_id = ${accountId} and id % 4 = 0 and status <> 'cancelled'
       `
       await db`delete from orders where account_id = ${accountId} and id % 3 = 0`
@@ -486,7 +487,7 @@ describe('the counts of listings and orders', () => {
     `
     await db`
       update orders
-      set status = 'received'
+      set status = 'received', shipped_at = created_at, received_at = created_at
       where account_id = ${accountId} and status in ('pending', 'shipped')
     `
     await db`

@@ -16,6 +16,9 @@ let slices: string[]
 beforeAll(async () => {
   app = await startTestApp()
   other = await startTestApp({ databaseUrl: app.databaseUrl })
+  // The sums are the same for postings that no sale writes, so random ones cover more combinations of entries.
+  await app.ctx.db.unsafe('alter table postings drop constraint postings_fit_kind')
+  await app.ctx.db.unsafe('drop index postings_shipping_once')
   accounts = [(await app.seller()).accountId, (await app.seller()).accountId]
   slices = []
   for (const account of accounts) {

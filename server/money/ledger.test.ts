@@ -129,14 +129,14 @@ it.each(['', 'kind=sale&', 'from=2020-01-01&', 'account'])(
 
 it('the total of the ledger counts each entry, and nothing that is zero', async () => {
   const { db } = app.ctx
-  const { sliceKey } = await sell([1])
+  const { orderIds } = await sell([1])
   await db`
     insert into postings (
-      kind, account_id, slice_id, shipping_cents, refunds_cents, payouts_cents, created_at
+      kind, account_id, slice_id, order_id, seller_cents, commission_cents, refunds_cents, created_at
     )
-    select 'payout', account_id, id, 1, -2, 1, ${app.ctx.now()}
-    from slices
-    where slice_key = ${sliceKey}
+    select 'refund', account_id, slice_id, id, -1, -1, 2, ${app.ctx.now()}
+    from orders
+    where id = ${orderIds[0]!}
   `
   const [entries] = await db<{ number: number }[]>`
     select count(*) as number

@@ -383,16 +383,24 @@ describe('the result of a transfer', () => {
     const insert = async (accountId: number, state: string, count: number) => {
       await insertSlices(ctx.db, accountId, Array(count).fill('Ash'))
       await ctx.db`
+        with posted as (
+          insert into postings (
+            kind, account_id, slice_id, seller_cents, payouts_cents, created_at
+          )
+          select 'payout', account_id, id, -475, 475, created_at
+          from slices
+          where account_id = ${accountId}
+          order by id
+          limit ${count}
+          returning *
+        )
         insert into payouts (
           account_id, slice_id, amount_cents, state, posting_id, created_at, sent_at, paid_at
         )
         select
-          account_id, id, 475, ${state}, (select min(id) from postings), created_at, created_at,
+          account_id, slice_id, 475, ${state}, id, created_at, created_at,
           case when ${state} = 'paid' then created_at end
-        from slices
-        where account_id = ${accountId}
-        order by id
-        limit ${count}
+        from posted
       `
     }
     await insert(seller.accountId, 'paid', 1_500)

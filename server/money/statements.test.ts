@@ -307,8 +307,8 @@ describe('the opening balance', () => {
     const sell = (moment: string) => at(moment, () => buy(app, [[listing!, 1]]))
     await sell(`${year}-01-31T23:59:59Z`)
     await db`
-      insert into postings (kind, account_id, slice_id, buyers_cents, seller_cents, created_at)
-      select kind, account_id, slice_id, -1, 1, created_at
+      insert into postings (kind, account_id, slice_id, payouts_cents, seller_cents, created_at)
+      select 'recovery', account_id, slice_id, -1, 1, created_at
       from postings, generate_series(1, 5000)
       where kind = 'shipping' and account_id = ${seller.accountId}
     `

@@ -187,7 +187,6 @@ describe('the sales of a period', () => {
     const other = await app.seller()
     await insertSlices(ctx.db, other.accountId, Array(5_000).fill('Ash'), { from })
     await insertSlices(ctx.db, shop.accountId, Array(500).fill('Ash'), { from })
-    await ctx.db`update orders set shipped_at = created_at where account_id = ${shop.accountId}`
     await vacuumed(ctx.db, 'orders')
     for (const mode of ['force_custom_plan', 'force_generic_plan']) {
       const read = await inTransaction(ctx, async (tx) => {

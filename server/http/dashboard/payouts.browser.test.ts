@@ -294,17 +294,17 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     `
     await app.ctx.db`
       insert into postings (
-        kind, account_id, slice_id, order_id, buyers_cents, commission_cents, shipping_cents,
+        kind, account_id, slice_id, order_id, buyers_cents, commission_cents, refunds_cents,
         payouts_cents, seller_cents, created_at
       )
       select kind, s.account_id, s.id, case when kind in ('sale', 'refund') then o.id end, buyers,
-        commission, 0, payouts, -buyers - commission - payouts, ${app.ctx.now()}
+        commission, refunds, payouts, -buyers - commission - refunds - payouts, ${app.ctx.now()}
       from slices s
       join orders o on o.slice_id = s.id,
       (values
-        ('sale', -123456789, 1234567, 0), ('shipping', -1234567, 0, 0), ('refund', 1234567, 0, 0),
-        ('payout', 0, 0, 12345678)
-      ) as posting (kind, buyers, commission, payouts)
+        ('sale', -123456789, 1234567, 0, 0), ('shipping', -1234567, 0, 0, 0),
+        ('refund', 0, 0, 1234567, 0), ('payout', 0, 0, 0, 12345678)
+      ) as posting (kind, buyers, commission, refunds, payouts)
       where s.account_id = ${accountId}
     `
     const member = await app.member(accountId)

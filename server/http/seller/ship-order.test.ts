@@ -430,7 +430,9 @@ describe('concurrent requests', () => {
     const waiting = await inTransaction(app.ctx, async (tx) => {
       await tx.db`
         update orders
-        set status = 'cancelled', cancelled_at = ${tx.now()}, cancelled_by = 'buyer'
+        set
+          status = 'cancelled', cancelled_at = ${tx.now()}, cancelled_by = 'buyer',
+          refunded_cents = price_cents::bigint * quantity
         where id = ${ids[0]!}
       `
       const response = ship(seller, ids[0]!, { tracking_code: 'X' })
