@@ -8,6 +8,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { DecimalField } from '../ui/fields.tsx'
 import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
+import { keepBulkHeight } from '../ui/keep-height.ts'
 import { readNumber } from '../ui/numbers.ts'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
@@ -103,7 +104,7 @@ export function BulkBar({
   return (
     <>
       {selected.size > 0 && (
-        <section className="bulk-bar" aria-label="Selected listings">
+        <section className="bulk-bar" aria-label="Selected listings" ref={keepBulkHeight}>
           <strong>{plural(count, 'listing')} selected</strong>
           {!all && total !== undefined && total > selected.size && (
             <Button size="small" look="quiet" {...selectAll}>

@@ -8,6 +8,7 @@ import { Button, ButtonLink } from '../ui/button.tsx'
 import { Select } from '../ui/fields.tsx'
 import { Filters, PeriodFilter, SearchFilter, useAddressWith, useFilters } from '../ui/filters.tsx'
 import { plural } from '../ui/format.ts'
+import { keepBulkHeight } from '../ui/keep-height.ts'
 import { Empty, HiddenStatus, Loaded } from '../ui/states.tsx'
 import { type Column, Table, useSelection } from '../ui/table.tsx'
 import { useAction } from '../ui/use-action.ts'
@@ -151,7 +152,7 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
   return (
     <>
       {orders.length > 0 && (
-        <section className="bulk-bar" aria-label="Selected orders">
+        <section className="bulk-bar" aria-label="Selected orders" ref={keepBulkHeight}>
           <p role="status">{plural(orders.length, 'order')} selected</p>
           <div className="page-actions">
             <Button look="primary" {...buy}>

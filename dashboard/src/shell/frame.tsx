@@ -1,8 +1,9 @@
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, useEffect } from 'react'
 import { Route, Switch } from 'wouter'
 import { useIsConnected } from '../connection.ts'
 import { useSession } from '../session.ts'
 import { Button, SignInLink } from '../ui/button.tsx'
+import { keepHeight } from '../ui/keep-height.ts'
 import { NoSuchPage } from '../ui/page-header.tsx'
 import { Toasts } from '../ui/toast.tsx'
 import { Banner } from './banner.tsx'
@@ -11,7 +12,6 @@ import type { Page } from './lazy-page.ts'
 import { Navigation, type NavigationProps } from './navigation.tsx'
 import { PageErrors } from './page-errors.tsx'
 import { SearchButton, type SearchDialog } from './search-button.tsx'
-import { keepStatusHeight } from './status-height.ts'
 
 type FrameProps = Omit<NavigationProps, 'search'> & {
   /** The dialog behind ⌘K. */
@@ -23,6 +23,8 @@ type FrameProps = Omit<NavigationProps, 'search'> & {
   /** The page, or what stands in its place. */
   content: ReactNode
 }
+
+const keepStatusHeight = keepHeight('--status-height')
 
 /** The frame of all pages: navigation, banners, messages. */
 export function Frame({ sandboxNotice, banner, content, search, ...navigation }: FrameProps) {
@@ -63,8 +65,6 @@ export const CurrentPage = ({ pages }: { pages: readonly Page[] }) => (
 function Banners({ sandboxNotice, banner }: Pick<FrameProps, 'sandboxNotice' | 'banner'>) {
   const isConnected = useIsConnected()
   const session = useSession()
-  const status = useRef<HTMLDivElement>(null)
-  useEffect(() => keepStatusHeight(status.current!), [])
   return (
     <section className="messages" aria-label="Messages of the service">
       {sandboxNotice !== undefined && (
@@ -72,7 +72,7 @@ function Banners({ sandboxNotice, banner }: Pick<FrameProps, 'sandboxNotice' | '
           <strong>Sandbox.</strong> {sandboxNotice}
         </Banner>
       )}
-      <div role="status" ref={status}>
+      <div role="status" ref={keepStatusHeight}>
         {!isConnected && (
           <Banner tone="warn">
             <strong>The connection to the service is lost.</strong> Trying again. Nothing that you

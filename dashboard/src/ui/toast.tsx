@@ -1,4 +1,5 @@
 import { IconButton } from './button.tsx'
+import { keepHeight } from './keep-height.ts'
 import { createStore } from './store.ts'
 
 /** Long enough to read a sentence. A message about a failure stays until it is closed. */
@@ -8,6 +9,7 @@ type Toast = { id: number; text: string; isFailure: boolean }
 
 const toasts = createStore<Toast[]>([])
 let lastId = 0
+const keepToastsHeight = keepHeight('--toasts-height')
 
 const close = (id: number) => toasts.set(toasts.get().filter((toast) => toast.id !== id))
 
@@ -22,13 +24,13 @@ export function notify(text: string, { isFailure = false }: { isFailure?: boolea
 export const notifyFailure = (error: unknown) =>
   notify((error as Error).message, { isFailure: true })
 
-/** The messages of `notify`. Rendered once, by the shell. */
+/** The messages of `notify`, the newest first. Rendered once, by the shell. */
 export function Toasts() {
   const shown = toasts.use()
   return (
     // An open dialog doesn't hide it from screen readers, and doesn't close when it is pressed.
-    <div className="toasts" role="status" data-react-aria-top-layer="true">
-      {shown.map(({ id, text, isFailure }) => (
+    <div className="toasts" role="status" data-react-aria-top-layer="true" ref={keepToastsHeight}>
+      {shown.toReversed().map(({ id, text, isFailure }) => (
         <div key={id} className={isFailure ? 'toast bad' : 'toast'}>
           <span>{text}</span>
           <IconButton

@@ -719,7 +719,7 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
     }
   })
 
-  it('the bar of the selected listings sticks to what is above it, on a phone below the menu and the message about a lost connection', async () => {
+  it('the bar of the selected listings sticks to what is above it, on a phone below the menu and the message about a lost connection, and covers no control that gets the focus', async () => {
     const { seller, member } = await newShop(app)
     await list(seller, ...items(20))
     const page = await app.open('/dashboard/listings', {
@@ -735,7 +735,13 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
     await page.evaluate('scrollTo(0, 1500)')
     const menu = await edge('.side')
     expect(menu.top).toBe(0)
-    expect((await edge('.bulk-bar')).top).toBeCloseTo(menu.bottom, 0)
+    const bar = await edge('.bulk-bar')
+    expect(bar.top).toBeCloseTo(menu.bottom, 0)
+    await page.locator('tbody button').last().focus()
+    for (let tabs = 0; tabs < 15; tabs++) {
+      await page.keyboard.press('Shift+Tab')
+      expect((await edge('main :focus')).top).toBeGreaterThanOrEqual(bar.bottom)
+    }
     await page.context().setOffline(true)
     await page.locator('.banner.warn').waitFor()
     await expect.poll(async () => (await edge('.banner.warn')).top).toBeCloseTo(menu.bottom, 0)
