@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { Icon } from '../ui/icons.tsx'
 import { isAt, type Page } from './lazy-page.ts'
@@ -17,16 +17,25 @@ export type NavigationProps = {
 export function Navigation({ label, pages, search, children }: NavigationProps) {
   const [path] = useLocation()
   const [isOpen, setIsOpen] = useState(false)
+  const header = useRef<HTMLElement>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: each navigation closes it
   useEffect(() => setIsOpen(false), [path])
   useEffect(() => {
     if (!isOpen) return
     const close = ({ key }: KeyboardEvent) => key === 'Escape' && setIsOpen(false)
+    // It covers the page, to which Tab leads.
+    const leave = ({ target }: FocusEvent) => {
+      if (!header.current!.contains(target as Node)) setIsOpen(false)
+    }
     document.addEventListener('keydown', close)
-    return () => document.removeEventListener('keydown', close)
+    document.addEventListener('focusin', leave)
+    return () => {
+      document.removeEventListener('keydown', close)
+      document.removeEventListener('focusin', leave)
+    }
   }, [isOpen])
   return (
-    <header className="side">
+    <header className="side" ref={header}>
       <div className="side-top">
         <Link href="/" className="brand">
           Cardstall
