@@ -190,7 +190,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
     await expect.poll(lowest).toBeLessThan(450)
 
     await page.goto(`${app.address}/dashboard/orders`)
-    await page.setViewportSize({ width: 320, height: 180 })
+    await page.setViewportSize({ width: 320, height: 120 })
     await page.getByRole('button', { name: 'Print everything to ship' }).press('Enter')
     await page.keyboard.press('End')
     const last = page.getByRole('menuitem').last().and(page.locator(':focus'))
