@@ -101,7 +101,7 @@ const takeDown = (onTakeDown: (listing: Listing) => void): Column<Listing> => ({
     listing.status !== 'removed' && (
       <Button
         size="small"
-        aria-label={`Take listing ${listing.id} down`}
+        aria-label={`Take down listing ${listing.id}`}
         onPress={() => onTakeDown(listing)}
       >
         Take down

@@ -5,7 +5,6 @@ import { Filters, PeriodFilter, SearchFilter, useFilters } from '../ui/filters.t
 import { filterOptions } from '../ui/options.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { DateTime, Missing } from '../ui/values.tsx'
 import { type Order, useMay, useOrders } from './api.ts'
 import { timesOf } from './days.ts'
@@ -36,20 +35,11 @@ export default function OrdersPage() {
 
 function OrderTabs() {
   const may = useMay()
-  return (
-    <>
-      <PageHeader title="Orders" />
-      {may('listDisputes') && (
-        <Tabs
-          label="Orders"
-          tabs={[
-            { href: '/orders', label: 'Order rows' },
-            { href: '/orders/disputes', label: 'Disputes' },
-          ]}
-        />
-      )}
-    </>
-  )
+  const tabs = [
+    { href: '/orders', label: 'Order rows' },
+    { href: '/orders/disputes', label: 'Disputes' },
+  ]
+  return <PageHeader title="Orders" tabs={may('listDisputes') ? tabs : undefined} />
 }
 
 const COLUMNS: Column<Order>[] = [

@@ -3,7 +3,6 @@ import { Badge } from '../ui/badge.tsx'
 import { Filters, SearchFilter, useFilters } from '../ui/filters.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import type { Column } from '../ui/table.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type Account, useList } from './api.ts'
 import { PayoutSetups } from './payout-setups.tsx'
@@ -27,16 +26,13 @@ export default function SellersPage() {
 }
 
 const SellerTabs = () => (
-  <>
-    <PageHeader title="Sellers" />
-    <Tabs
-      label="Sellers"
-      tabs={[
-        { href: '/sellers', label: 'Accounts' },
-        { href: '/sellers/payout-setups', label: 'Payout setups' },
-      ]}
-    />
-  </>
+  <PageHeader
+    title="Sellers"
+    tabs={[
+      { href: '/sellers', label: 'Accounts' },
+      { href: '/sellers/payout-setups', label: 'Payout setups' },
+    ]}
+  />
 )
 
 const COLUMNS: Column<Account>[] = [

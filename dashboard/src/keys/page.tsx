@@ -3,7 +3,6 @@ import { useMe } from '../shell/me.ts'
 import { ButtonLink } from '../ui/button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { SecretDialog, useSecret } from '../ui/secret.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { createKey } from './api.ts'
 import { KeyList } from './key-list.tsx'
 import { NewKeyDialog } from './new-key.tsx'
@@ -18,6 +17,11 @@ export default function KeysPage() {
     <>
       <PageHeader
         title="Keys"
+        tabs={[
+          { href: '/keys', label: 'API keys' },
+          { href: '/keys/programs', label: 'Connected programs' },
+          { href: '/keys/sessions', label: 'Sessions' },
+        ]}
         actions={
           <ButtonLink href="/keys/new" look="primary" icon="plus">
             Create a key
@@ -27,14 +31,6 @@ export default function KeysPage() {
         Programs use keys to act for your shop. People sign in with a password.
       </PageHeader>
       <Access />
-      <Tabs
-        label="Keys"
-        tabs={[
-          { href: '/keys', label: 'API keys' },
-          { href: '/keys/programs', label: 'Connected programs' },
-          { href: '/keys/sessions', label: 'Sessions' },
-        ]}
-      />
       <Switch>
         <Route path="/keys/programs" component={ProgramList} />
         <Route path="/keys/sessions" component={SessionList} />

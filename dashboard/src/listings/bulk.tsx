@@ -10,6 +10,7 @@ import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
 import { keepBulkHeight } from '../ui/keep-height.ts'
 import { readNumber } from '../ui/numbers.ts'
+import { HiddenStatus } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
 import {
@@ -103,6 +104,7 @@ export function BulkBar({
     })
   return (
     <>
+      <HiddenStatus>{selected.size > 0 && `Selected: ${plural(count, 'listing')}`}</HiddenStatus>
       {selected.size > 0 && (
         <section className="bulk-bar" aria-label="Selected listings" ref={keepBulkHeight}>
           <strong>{plural(count, 'listing')} selected</strong>

@@ -36,6 +36,7 @@ import { List } from '../ui/list.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Section } from '../ui/section.tsx'
+import { HiddenStatus } from '../ui/states.tsx'
 import { type Checked, checkItems, untilAnswered } from './api.ts'
 import { Bar } from './bulk.tsx'
 import { begin, discard, resume, start, stop, unsentOf } from './import-run.ts'
@@ -283,6 +284,10 @@ function Preview({
         </div>
       </Section>
       <FormErrors messages={error ? [error] : []} />
+      <HiddenStatus>
+        {rows &&
+          `Preview: ${plural(good.length, 'row')} without mistakes, ${bad.length} with mistakes`}
+      </HiddenStatus>
       {!rows && !error && (
         <Section title="Preview">
           <Bar label="Checking rows" done={done} total={csv.rows.length - leftOut} />
@@ -290,7 +295,7 @@ function Preview({
       )}
       {rows && (
         <Section title="Preview">
-          <p role="status">
+          <p>
             <strong>{plural(good.length, 'row')} can be listed</strong>
             {warned.length > 0 &&
               `, ${plural(warned.length, 'of them has a warning', 'of them have warnings')}`}

@@ -151,9 +151,12 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
 
   return (
     <>
+      <HiddenStatus>
+        {orders.length > 0 && `Selected: ${plural(orders.length, 'order')}`}
+      </HiddenStatus>
       {orders.length > 0 && (
         <section className="bulk-bar" aria-label="Selected orders" ref={keepBulkHeight}>
-          <p role="status">{plural(orders.length, 'order')} selected</p>
+          <p>{plural(orders.length, 'order')} selected</p>
           <div className="page-actions">
             <Button look="primary" {...buy}>
               Get labels

@@ -3,7 +3,6 @@ import type { ReactNode } from 'react'
 import { Route, Switch } from 'wouter'
 import { ReviewsOfShop } from '../reviews/list.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { DisputeList } from './dispute-list.tsx'
 import { OrderList } from './list.tsx'
 import { PrintMenu } from './print-menu.tsx'
@@ -39,15 +38,13 @@ export default function OrdersPage() {
 }
 
 const OrderTabs = ({ actions }: { actions?: ReactNode }) => (
-  <>
-    <PageHeader title="Orders" actions={actions} />
-    <Tabs
-      label="Orders"
-      tabs={[
-        { href: '/orders', label: 'Orders' },
-        { href: '/orders/disputes', label: 'Disputes' },
-        { href: '/orders/reviews', label: 'Reviews' },
-      ]}
-    />
-  </>
+  <PageHeader
+    title="Orders"
+    tabs={[
+      { href: '/orders', label: 'Orders' },
+      { href: '/orders/disputes', label: 'Disputes' },
+      { href: '/orders/reviews', label: 'Reviews' },
+    ]}
+    actions={actions}
+  />
 )

@@ -1,6 +1,5 @@
 import { Route, Switch } from 'wouter'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { PayoutsTab } from './list.tsx'
 import { PayoutPage } from './payout.tsx'
 import { SetupTab } from './setup.tsx'
@@ -19,17 +18,16 @@ export default function PayoutsPage() {
 function Payouts() {
   return (
     <>
-      <PageHeader title="Payouts">
-        Each order is paid out in one transfer when all of its items are received.
-      </PageHeader>
-      <Tabs
-        label="Payouts"
+      <PageHeader
+        title="Payouts"
         tabs={[
           { href: '/payouts', label: 'Payouts' },
           { href: '/payouts/statements', label: 'Statements' },
           { href: '/payouts/setup', label: 'Bank account' },
         ]}
-      />
+      >
+        Each order is paid out in one transfer when all of its items are received.
+      </PageHeader>
       <Switch>
         <Route path="/payouts" component={PayoutsTab} />
         <Route path="/payouts/statements" component={StatementTab} />

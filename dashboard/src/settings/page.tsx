@@ -3,7 +3,6 @@ import type { Me } from '../../../server/http/dashboard/me.ts'
 import { useMe } from '../shell/me.ts'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Loaded } from '../ui/states.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { ShippingTab } from './shipping.tsx'
 import { ShopTab } from './shop.tsx'
 import { SignInTab } from './sign-in.tsx'
@@ -12,9 +11,8 @@ export default function SettingsPage() {
   const me = useMe()
   return (
     <>
-      <PageHeader title="Settings" />
-      <Tabs
-        label="Settings"
+      <PageHeader
+        title="Settings"
         tabs={[
           { href: '/settings', label: 'Shop' },
           { href: '/settings/shipping', label: 'Shipping options' },

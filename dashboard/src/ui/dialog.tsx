@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from 'react'
+import { type ReactNode, useId, useRef, useState } from 'react'
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components'
 import { mayClose } from '../shell/ask-before-leaving.ts'
 import { Button, IconButton } from './button.tsx'
@@ -16,6 +16,8 @@ type DialogProps = {
    */
   isHeld?: boolean
   children: ReactNode
+  /** The id of the text that says what the dialog is about. */
+  describedBy?: string
   /** Protects input from a click next to the dialog. Escape and the close button still close it. */
   isModalStrict?: boolean
 }
@@ -24,7 +26,14 @@ type DialogProps = {
  * A dialog, shown as long as it's rendered: `{isOpen && <Dialog …>}`. Closing returns the focus. Escape, a click next to the
  * dialog and each button with `slot="close"` ask before they lose what was typed in a form; `onClose` itself doesn't.
  */
-export function Dialog({ title, onClose, children, isModalStrict, ...props }: DialogProps) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+  describedBy,
+  isModalStrict,
+  ...props
+}: DialogProps) {
   const dialog = useRef<HTMLElement>(null)
   const [isSaving, hold] = useState(false)
   const { isHeld = isSaving } = props
@@ -37,7 +46,7 @@ export function Dialog({ title, onClose, children, isModalStrict, ...props }: Di
       onOpenChange={() => mayClose(dialog.current!) && onClose()}
     >
       <Modal className="modal">
-        <AriaDialog ref={dialog} className="dialog">
+        <AriaDialog ref={dialog} className="dialog" aria-describedby={describedBy}>
           <header className="dialog-header">
             <Heading slot="title">{title}</Heading>
             <IconButton slot="close" label="Close" icon="close" isDisabled={isHeld} />
@@ -72,6 +81,7 @@ export function ConfirmDialog({
   const [messages, setMessages] = useState<string[]>([])
   const attempt = useAttempt()
   const content = useRef<HTMLDivElement>(null)
+  const consequence = useId()
 
   async function run() {
     setIsPending(true)
@@ -86,9 +96,9 @@ export function ConfirmDialog({
   }
 
   return (
-    <Dialog title={title} onClose={onClose} isHeld={isPending}>
+    <Dialog title={title} onClose={onClose} isHeld={isPending} describedBy={consequence}>
       <FormErrors messages={messages} />
-      <div ref={content} className="prose">
+      <div ref={content} id={consequence} className="prose">
         {children}
       </div>
       <div className="form-actions">

@@ -1,6 +1,6 @@
 import { Link, useLocation } from 'wouter'
 
-type TabLink = { href: string; label: string }
+export type TabLink = { href: string; label: string }
 
 /** The parts of a page, each at its own address. */
 export function Tabs({ label, tabs }: { label: string; tabs: TabLink[] }) {

@@ -1,6 +1,5 @@
 import { Route, Switch } from 'wouter'
 import { PageHeader } from '../ui/page-header.tsx'
-import { Tabs } from '../ui/tabs.tsx'
 import { DeliveriesTab } from './deliveries.tsx'
 import { DeliveryPage } from './delivery.tsx'
 import { EndpointsTab } from './endpoints.tsx'
@@ -12,17 +11,16 @@ export default function WebhooksPage() {
     <Switch>
       <Route path="/webhooks/deliveries/:id">{({ id }) => <DeliveryPage id={id} />}</Route>
       <Route>
-        <PageHeader title="Webhooks">
-          Requests to your own software when something happens in your shop.
-        </PageHeader>
-        <Tabs
-          label="Webhooks"
+        <PageHeader
+          title="Webhooks"
           tabs={[
             { href: '/webhooks', label: 'Endpoints' },
             { href: '/webhooks/deliveries', label: 'Deliveries' },
             { href: '/webhooks/signature', label: 'Signature checker' },
           ]}
-        />
+        >
+          Requests to your own software when something happens in your shop.
+        </PageHeader>
         <Switch>
           <Route path="/webhooks" component={EndpointsTab} />
           <Route path="/webhooks/deliveries" component={DeliveriesTab} />

@@ -225,7 +225,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.waitForURL(`**/audit?record=account:${shop.accountId}`)
     await page.goBack()
     await main.getByRole('link', { name: 'Listings' }).click()
-    await page.getByRole('button', { name: `Take listing ${card} down` }).click()
+    await page.getByRole('button', { name: `Take down listing ${card}` }).click()
     await page.getByLabel('Reason').fill('The photos show another card.')
     await page.getByRole('button', { name: 'Take down', exact: true }).click()
     await page
@@ -1079,7 +1079,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Listings' }).waitFor()
     expect(await navigation.getByRole('link').allTextContents()).toEqual(['Listings'])
     await page.getByText(/^[1-9].* listings$/).waitFor()
-    expect(await page.getByRole('button', { name: /Take listing/ }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: /Take down/ }).count()).toBe(0)
   })
 
   it('the dialog of a refund shows the amount that is refunded now, also after its response was lost', async () => {

@@ -29,6 +29,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     await rows.check({ force: true })
     await page.getByRole('button', { name: 'Select all 35 that match' }).click()
     await page.getByText('35 listings selected').waitFor()
+    await page.getByRole('status').getByText('Selected: 35 listings').waitFor()
     await page
       .getByRole('checkbox', { name: 'Select Charizard ex' })
       .first()

@@ -120,10 +120,13 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
     await chooseFile(page, lines.join('\n'))
     await page.getByText('The file has the column “price” twice. Choose the one to read.').waitFor()
     await page.getByLabel('price', { exact: true }).selectOption({ label: 'Price' })
-    const counts = page.getByRole('status').filter({ hasText: 'can be listed' })
-    expect(await counts.textContent()).toBe(
-      '2 rows can be listed, 1 of them has a warning, 1 row has mistakes.',
-    )
+    await page
+      .getByText('2 rows can be listed, 1 of them has a warning, 1 row has mistakes.')
+      .waitFor()
+    await page
+      .getByRole('status')
+      .getByText('Preview: 2 rows without mistakes, 1 with mistakes', { exact: true })
+      .waitFor()
     await page.getByText('price “1,50” was read as 1.50.').waitFor()
     const details = page.getByText('NM · EN · standard · €1,050.00 · 1 unit')
     expect(await details.count()).toBe(2)

@@ -356,6 +356,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     const page = await app.open('/dashboard/orders', { member, width: 360, expects: NO_PICTURES })
     await page.getByText('Select all', { exact: true }).click()
     await page.getByText('2 orders selected').waitFor()
+    await page.getByRole('status').getByText('Selected: 2 orders').waitFor()
     expect(await page.getByRole('checkbox', { name: /^Select all/ }).isChecked()).toBe(true)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await expectAccessible(page)

@@ -658,7 +658,7 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       .waitFor()
   })
 
-  it('every address of the dashboard leads to its page and tab', async () => {
+  it('every address of the dashboard leads to its page and tab, which its title and heading name', async () => {
     const page = await app.open('/dashboard', {
       member: await app.member(),
       expects: /status of 404/,
@@ -688,13 +688,16 @@ describe.skipIf(!chromiumPath)('the frame of the dashboard', { timeout: 120_000 
       ['settings/shipping', 'Settings', 'Shipping options'],
       ['settings/sign-in', 'Settings', 'E-mail and password'],
     ]
+    const FIRST = [undefined, 'Orders', 'Payouts', 'API keys', 'Endpoints', 'Shop']
     for (const [path, title, tab] of addresses) {
+      const isFirst = FIRST.includes(tab)
       await visit(page, `/dashboard/${path}`)
       await page
         .locator('h1')
-        .filter({ hasText: new RegExp(`^${title}$`) })
+        .filter({ hasText: new RegExp(`^${title}${isFirst ? '' : ` · ${tab}`}$`) })
         .waitFor()
       if (tab) await page.locator('.tabs [aria-current]', { hasText: tab }).waitFor()
+      expect(await page.title()).toBe(`${isFirst ? '' : `${tab} · `}${title} – Cardstall`)
       await visit(page, '/dashboard/nothing')
       await heading(page, 'There is no such page')
     }

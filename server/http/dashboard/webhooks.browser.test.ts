@@ -121,6 +121,8 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
       .first()
       .click()
     await page.getByRole('menuitem', { name: 'Delete endpoint' }).click()
+    const consequence = await dialog.getAttribute('aria-describedby')
+    expect(await page.locator(`[id="${consequence}"]`).textContent()).toContain('deliver')
     await loseResponse(page, '**/dashboard/api/webhooks/*')
     await dialog.getByRole('button', { name: 'Delete endpoint' }).click()
     await dialog.getByText('The connection to the service was lost.').waitFor()

@@ -1,6 +1,5 @@
 import { Route, Switch } from 'wouter'
 import { PageHeader } from '../../ui/page-header.tsx'
-import { Tabs } from '../../ui/tabs.tsx'
 import { Ledger } from './ledger.tsx'
 import { Payouts } from './payouts.tsx'
 import { PayoutRuns } from './runs.tsx'
@@ -9,9 +8,8 @@ import { PayoutRuns } from './runs.tsx'
 export default function PayoutsPage() {
   return (
     <>
-      <PageHeader title="Payouts" />
-      <Tabs
-        label="Payouts"
+      <PageHeader
+        title="Payouts"
         tabs={[
           { href: '/payouts', label: 'Payouts' },
           { href: '/payouts/runs', label: 'Runs' },
