@@ -3,6 +3,12 @@
 export const LANGUAGES = ['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'] as const
 export type Language = (typeof LANGUAGES)[number]
 
+/** The codes that are countries rather than languages, with their languages in HTML. */
+const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' }
+
+/** The language of a code in HTML, without a region. */
+export const htmlLanguage = (code: string) => LANGUAGE_OF_CODE[code] ?? code.toLowerCase()
+
 export const CONDITIONS = ['M', 'NM', 'LP', 'MP', 'HP', 'DMG', 'G'] as const
 export type Condition = (typeof CONDITIONS)[number]
 

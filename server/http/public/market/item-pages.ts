@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Catalog } from '../../../catalog/catalog.ts'
-import type { CardEntry, ProductEntry } from '../../../catalog/entries.ts'
+import type { CardEntry, ProductEntry, SetEntry } from '../../../catalog/entries.ts'
 import { findCard, findProduct } from '../../../catalog/identifiers.ts'
 import { type CardObject, cardObject, productObject } from '../../../catalog/json.ts'
 import type { Listable } from '../../../listings/listing.ts'
@@ -17,6 +17,7 @@ import {
   day,
   grid,
   langOf,
+  nameOfEdition,
   pageLinks,
   parametersOf,
   picture,
@@ -50,17 +51,17 @@ export function cardPages(app: FastifyInstance, ctx: Service, prepared: Offerles
         ctx.config,
       ),
       main: html`<article class="item">
-<div class="side">${picture(name, image_large ?? image_small, 'large')}</div>
+<div class="side">${picture(name, image_large ?? image_small, { size: 'large', edition: card.set })}</div>
 <div>
-<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${setName}</a></p>
+<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${nameOfEdition(set.name, card.set)}</a></p>
 <h1${langOf(card.set)}>${name} <span class="collector">${number}</span></h1>
-${facts(object, setName)}
+${facts(object, card.set)}
 ${offers.section}
 </div>
 </article>
 ${
   same.length > 0 &&
-  html`<section><h2>Other cards named ${name}</h2>
+  html`<section><h2>Other cards named <span${langOf(card.set)}>${name}</span></h2>
 ${grid(same.map((other) => cardTile(other, root)))}</section>`
 }`,
     } satisfies MarketPage
@@ -116,10 +117,10 @@ export function productPages(app: FastifyInstance, ctx: Service, prepared: Offer
         ctx.config,
       ),
       main: html`<article class="item">
-<div class="side">${picture(name, image_url, 'large')}</div>
+<div class="side">${picture(name, image_url, { size: 'large' })}</div>
 <div>
-${set && html`<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${withEdition(set.name, product.set)}</a></p>`}
-<h1>${name}</h1>
+${set && html`<p class="trail"><a href="${root}/sets/${encodeURIComponent(set.id)}">${nameOfEdition(set.name, product.set)}</a></p>`}
+<h1>${nameOfEdition(product.name, product.set)}</h1>
 <dl class="facts">
 <div><dt>Product</dt><dd>${category.replaceAll('_', ' ')}</dd></div>
 ${release_date && html`<div><dt>Released</dt><dd>${day(release_date)}</dd></div>`}
@@ -164,9 +165,9 @@ export function cardTile(
   })
 }
 
-function facts({ rarity, supertype, hp, types, set }: CardObject, setName: string): Html {
+function facts({ rarity, supertype, hp, types, set }: CardObject, edition: SetEntry): Html {
   const rows = [
-    ['Set', setName],
+    ['Set', nameOfEdition(set.name, edition)],
     ['Series', set.series],
     ['Released', set.release_date && day(set.release_date)],
     ['Rarity', rarity && rarityOf(rarity)],

@@ -432,8 +432,10 @@ describe('the other pages', () => {
     ] as const) {
       const page = await open(path)
       expect(titleOf(page)).toBe(title)
-      const heading = /<h1[^>]*>([^<]*)/.exec(page.text)![1]!.trim()
-      expect(heading).toBe(path.startsWith('/cards') ? 'Pikachu' : title.split(' · ')[0])
+      const heading = /<h1[^>]*>(.*?)(<\/h1>| <span class="collector)/.exec(page.text)![1]!
+      expect(heading.replace(/<[^>]+>/g, '')).toBe(
+        path.startsWith('/cards') ? 'Pikachu' : title.split(' · ')[0],
+      )
     }
     await list(otherShop, cardItem({ card: 'np-fr-2' }))
     for (const path of ['/search?q=nintendo+black+star+promos', '/cards/np-2', '/shops/johto']) {
@@ -471,17 +473,29 @@ describe('the other pages', () => {
     }
   })
 
-  it('the name of a card has its language, by which browsers select glyphs and voices', async () => {
-    for (const [id, lang] of [
-      ['sv3-jp-125', ' lang="ja"'],
-      ['csv9.5c-tw-001', ' lang="zh-TW"'],
-      ['swsh9-de-9', ' lang="de"'],
-      ['sv3-125', ''],
+  it('the names of a card and its set have their language, by which browsers select glyphs and voices', async () => {
+    for (const [id, lang, edition] of [
+      ['sv3-jp-125', ' lang="ja"', 'Japanese'],
+      ['csv9.5c-tw-001', ' lang="zh-TW"', 'Chinese TW'],
+      ['swsh9-de-9', ' lang="de"', 'German'],
+      ['sv3-125', '', undefined],
     ] as const) {
       const { body } = await shop.get(`/v1/cards/${id}`)
       const { name, set } = body.data
-      expect((await open(`/cards/${id}`)).text).toContain(`<h1${lang}>${name} `)
-      expect((await open(`/sets/${set.id}`)).text).toContain(`<strong${lang}>${name}<`)
+      const setName = edition ? `<span${lang}>${set.name}</span> (${edition})` : set.name
+      const card = (await open(`/cards/${id}`)).text
+      expect(card).toContain(`<h1${lang}>${name} `)
+      expect(card).toContain(`/sets/${encodeURIComponent(set.id)}">${setName}</a>`)
+      expect(card).toContain(`<dt>Set</dt><dd>${setName}</dd>`)
+      expect(card).toMatch(
+        new RegExp(`<(img|span) class="picture[^>]*?(alt="|hidden="true")[^>]*${lang}`),
+      )
+      const page = (await open(`/sets/${set.id}`)).text
+      expect(page).toContain(`<strong${lang}>${name}<`)
+      expect(page).toContain(`<h1>${setName}</h1>`)
+      expect((await open(`/sets?language=${set.language}`)).text).toContain(
+        `<strong>${setName}</strong>`,
+      )
     }
   })
 

@@ -1,4 +1,4 @@
-import { CONDITION_NAMES, GRADED } from '../../../enums.ts'
+import { CONDITION_NAMES, GRADED, htmlLanguage } from '../../../enums.ts'
 import type { Offer } from '../../../listings/offers.ts'
 import { formatEuros, formatLongDate, groupDigits, languageName } from '../../../text/formats.ts'
 import { type Html, html } from '../../html.ts'
@@ -13,12 +13,8 @@ export const count = (value: number, one: string, many = `${one}s`) =>
 /** @param date YYYY-MM-DD */
 export const day = (date: string) => formatLongDate(new Date(`${date}T00:00:00Z`))
 
-/** Codes of §2.9 that are countries rather than languages. */
-const LANGUAGE_OF_CODE: Record<string, string> = { JP: 'ja', CN: 'zh', KR: 'ko' }
-
 /** The English name of a language of §2.9. */
-export const languageOf = (code: string) =>
-  languageName(LANGUAGE_OF_CODE[code] ?? code.toLowerCase())
+export const languageOf = (code: string) => languageName(htmlLanguage(code))
 
 type Edition = { language: string; region: string }
 
@@ -28,7 +24,7 @@ type Edition = { language: string; region: string }
  */
 export const langOf = ({ language, region }: Edition): Html | false => {
   if (language === 'EN') return false
-  const code = LANGUAGE_OF_CODE[language] ?? language.toLowerCase()
+  const code = htmlLanguage(language)
   return html` lang="${code === 'zh' ? `zh-${region.toUpperCase()}` : code}"`
 }
 
@@ -42,6 +38,12 @@ export const editionOf = ({ language, region }: Edition) => {
 export const withEdition = (name: string, set: Edition | null) =>
   set === null || set.language === 'EN' ? name : `${name} (${editionOf(set)})`
 
+/** `withEdition` with the language of the name itself, which its addition doesn't have. */
+export function nameOfEdition(name: string, set: Edition | null): Html {
+  const lang = set !== null && langOf(set)
+  return lang ? html`<span${lang}>${name}</span> (${editionOf(set)})` : html`${name}`
+}
+
 /** A rarity in words. Some sources write `DoubleRare`. */
 export const rarityOf = (rarity: string) => rarity.replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
 
@@ -52,13 +54,16 @@ export const rarityOf = (rarity: string) => rarity.replace(/(?<=[a-z])(?=[A-Z])/
 export function picture(
   name: string,
   url: string | null,
-  size: keyof typeof CARD_SIZE = 'small',
+  { size = 'small', edition }: { size?: keyof typeof CARD_SIZE; edition?: Edition } = {},
 ): Html {
   const [width, height] = CARD_SIZE[size]
-  if (url === null) return html`<span class="picture none" aria-hidden="true">${name}</span>`
+  const lang = edition && langOf(edition)
+  if (url === null) {
+    return html`<span class="picture none" aria-hidden="true"${lang}>${name}</span>`
+  }
   const isSmall = size === 'small'
   const loading = isSmall ? 'lazy' : 'eager'
-  return html`<img class="picture" src="${url}" alt="${name}"${isSmall && html` aria-hidden="true"`} width="${width}" height="${height}" loading="${loading}" decoding="async">`
+  return html`<img class="picture" src="${url}" alt="${name}"${isSmall ? html` aria-hidden="true"` : lang} width="${width}" height="${height}" loading="${loading}" decoding="async">`
 }
 
 /** One tile of a grid: a link with a picture, a name and details. */
@@ -71,7 +76,7 @@ export const tile = (to: {
   edition?: Edition
   lowestCents: number | undefined
 }) =>
-  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image)}<strong${to.edition && langOf(to.edition)}>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${formatEuros(to.lowestCents)}</span>`}</a></li>
+  html`<li><a class="tile" href="${to.href}">${picture(to.name, to.image, to.edition && { edition: to.edition })}<strong${to.edition && langOf(to.edition)}>${to.name}</strong><span>${to.details}</span>${to.lowestCents !== undefined && html`<span class="from">from ${formatEuros(to.lowestCents)}</span>`}</a></li>
 `
 
 /** A grid of tiles. Safari's screen reader says that a list without markers is a list only if it has the role. */

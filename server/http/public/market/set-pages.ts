@@ -16,6 +16,7 @@ import {
   day,
   grid,
   languageChoice,
+  nameOfEdition,
   pageLinks,
   parametersOf,
   tile,
@@ -80,7 +81,7 @@ ${pageLinks(query, shown)}`,
       main: html`<header class="set">
 ${logo_url && html`<img src="${logo_url}" alt="" width="220" height="90">`}
 <div><p class="trail">${series}</p>
-<h1>${name}</h1>
+<h1>${nameOfEdition(set.name, set)}</h1>
 <p>${count(set.cards.length, 'card')}${released}</p></div>
 </header>
 ${
@@ -128,7 +129,7 @@ export const productTile = (
 export const setList = (sets: SetEntry[], root: string): Html => html`<ul class="sets" role="list">
 ${sets.map((set) => {
   const { id, release_date, logo_url, cards_count } = setObject(set)
-  const name = withEdition(set.name, set)
+  const name = nameOfEdition(set.name, set)
   return html`<li><a class="tile" href="${root}/sets/${encodeURIComponent(id)}">${logo_url ? html`<img src="${logo_url}" alt="" width="220" height="90" loading="lazy">` : html`<span class="logo none" aria-hidden="true">${name}</span>`}<strong>${name}</strong><span>${count(cards_count, 'card')}${release_date && `, ${release_date.slice(0, 4)}`}</span></a></li>
 `
 })}</ul>`

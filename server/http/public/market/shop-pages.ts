@@ -9,7 +9,7 @@ import { type Html, html } from '../../html.ts'
 import { rootOf } from '../../page.ts'
 import { sendMarketPage } from './layout.ts'
 import { filterForm, offersTable, ratingOf } from './offers-table.ts'
-import { langOf, pageLinks, parametersOf, withEdition } from './parts.ts'
+import { langOf, nameOfEdition, pageLinks, parametersOf } from './parts.ts'
 import { marketQuery, PER_PAGE, pageParameter } from './query.ts'
 
 const SHOWN_REVIEWS = 10
@@ -66,9 +66,9 @@ function itemCell(catalog: Catalog, { cardId, productSlug }: MarketOffer, root: 
   if (cardId !== null) {
     const card = catalog.cardsById.get(cardId)
     if (!card) return html`${cardId}`
-    return html`<a href="${root}/cards/${encodeURIComponent(cardId)}"${langOf(card.set)}>${card.name}</a> <span class="muted">${withEdition(card.set.name, card.set)} ${card.number}</span>`
+    return html`<a href="${root}/cards/${encodeURIComponent(cardId)}"${langOf(card.set)}>${card.name}</a> <span class="muted">${nameOfEdition(card.set.name, card.set)} ${card.number}</span>`
   }
   const product = catalog.productsBySlug.get(productSlug)
   if (!product) return html`${productSlug}`
-  return html`<a href="${root}/products/${encodeURIComponent(productSlug)}">${withEdition(product.name, product.set)}</a>`
+  return html`<a href="${root}/products/${encodeURIComponent(productSlug)}">${nameOfEdition(product.name, product.set)}</a>`
 }
