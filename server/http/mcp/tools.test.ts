@@ -254,7 +254,7 @@ describe('tools and their API calls', () => {
     await call('delete_listing', { listing })
   })
 
-  it('null in an optional field counts as absent, unless the published schema gives it a meaning', async () => {
+  it('null in any optional field of a tool counts as absent', async () => {
     const required: Record<string, object> = {
       ...requiredToRead(),
       create_listings: { items: [cardItem()], preview: true },
@@ -268,9 +268,7 @@ describe('tools and their API calls', () => {
       const sent = path === '/mcp' ? {} : { token }
       const { body } = await send(app, path, 'tools/list', {}, sent)
       for (const { name, inputSchema } of body.result.tools) {
-        const nulls = Object.entries<Body>(inputSchema.properties ?? {})
-          .filter(([, { type }]) => ![type].flat().includes('null'))
-          .map(([field]) => [field, null])
+        const nulls = Object.keys(inputSchema.properties ?? {}).map((field) => [field, null])
         const args = required[name] ?? {}
         // The times of this use of the key and of a change differ between two calls.
         const timeless = (object: Body) =>
