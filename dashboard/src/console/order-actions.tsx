@@ -127,7 +127,7 @@ const ACTIONS = {
           defaultValue="not_as_described"
           options={optionsOf(DISPUTE_REASONS)}
         />
-        <TextArea name="message" label="The buyer’s message" />
+        <TextArea name="message" label="The buyer’s message" isOptional />
       </>
     ),
     body: (data) => ({
@@ -153,7 +153,8 @@ const ACTIONS = {
         <MoneyField
           name="refund"
           label="Partial refund"
-          help="Optional. With it, the seller refunds this part and the row becomes received."
+          isOptional
+          help="The seller refunds this part, and the row becomes received."
         />
       </>
     ),

@@ -32,6 +32,7 @@ export function NewKeyDialog({
       >
         <TextField
           label="Name"
+          isOptional
           name="name"
           help="Tells keys apart: the program or the computer that uses it."
           maxLength={100}

@@ -27,6 +27,7 @@ import {
   createListings,
   detailsOf,
   keyOf,
+  langOf,
   newAttempts,
   UnknownOutcomeError,
   useCatalog,
@@ -89,7 +90,7 @@ export default function AddListing() {
                         >
                           <Picture src={found.image} name={found.name} />
                           <span>
-                            <strong>{found.name}</strong>
+                            <strong lang={langOf(found)}>{found.name}</strong>
                             <span className="help">{detailsOf(found, data)}</span>
                           </span>
                         </button>
@@ -166,7 +167,7 @@ function NewListing({
       <div className="listing-name">
         <Picture src={item.image} name={item.name} />
         <div>
-          <h2 ref={heading} tabIndex={-1}>
+          <h2 ref={heading} tabIndex={-1} lang={langOf(item)}>
             {item.name}
           </h2>
           <p className="help">{details}</p>
@@ -220,10 +221,11 @@ function NewListing({
         />
         <TextField
           label="Reference"
+          isOptional
           name="reference"
           help="Your own name for it, such as a shelf or SKU. Buyers never see it."
         />
-        <TextArea label="Description" name="description" rows={3} />
+        <TextArea label="Description" isOptional name="description" rows={3} />
         <p className="help">
           Photos come from addresses on the web: with the import of a CSV file (photo_urls), or with
           a program.

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useId } from 'react'
+import { htmlLanguage } from '../../../server/enums.ts'
 import type {
   BulkCreateRecord,
   BulkEditBody,
@@ -29,6 +30,13 @@ export type Listing = ListingRecord & { isKept?: true }
 
 export const nameOf = ({ item, id }: Listing) => item?.name ?? `Listing ${id}`
 export type CatalogItem = CatalogItemRecord
+
+/** The `lang` of an item's name: it selects the glyphs, and the voice of a screen reader. English is that of the pages. */
+export const langOf = (item: CatalogItem | null) =>
+  item === null || item.language === null || item.language === 'EN'
+    ? undefined
+    : htmlLanguage(item.language)
+
 export type Checked = CheckedItemRecord
 
 /** The canonical id of a card, or the slug of a product. */

@@ -10,7 +10,7 @@ import { Form, FormErrors } from '../ui/form.tsx'
 import { formatNumber, plural } from '../ui/format.ts'
 import { keepBulkHeight } from '../ui/keep-height.ts'
 import { readNumber } from '../ui/numbers.ts'
-import { HiddenStatus } from '../ui/states.tsx'
+import { HiddenStatus, Status } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAction } from '../ui/use-action.ts'
 import {
@@ -274,20 +274,15 @@ function BulkDialog({
               help="−10 makes everything a tenth cheaper. Prices are rounded to a cent."
             />
           )}
-          {progress && (
-            <>
-              <Bar label="Progress" done={progress.changed + failed} total={count} />
-              {isRunning && progress.waitingS > 0 && (
-                <p role="status">Waiting {progress.waitingS} s for the service.</p>
-              )}
-            </>
-          )}
-          {isInterrupted && (
-            <p role="status">
-              {doneIn(run.current!, count)} Continue with the rest: no listing is changed twice. If
-              you close this instead, the changes stay, and the selection is cleared.
-            </p>
-          )}
+          {progress && <Bar label="Progress" done={progress.changed + failed} total={count} />}
+          <Status>
+            {isInterrupted
+              ? `${doneIn(run.current!, count)} Continue with the rest: no listing is changed twice. If you close this instead, the changes stay, and the selection is cleared.`
+              : isRunning &&
+                progress &&
+                progress.waitingS > 0 &&
+                `Waiting ${progress.waitingS} s for the service.`}
+          </Status>
           {progress && failed > 0 && (
             <FormErrors
               messages={[...progress.failed].map(

@@ -154,12 +154,14 @@ function ListingForm({
       />
       <TextField
         label="Reference"
+        isOptional
         name="reference"
         defaultValue={shown.reference ?? ''}
         help="Your own name for it, such as a shelf or SKU. Buyers never see it."
       />
       <TextArea
         label="Description"
+        isOptional
         name="description"
         defaultValue={shown.description ?? ''}
         help="Buyers see it next to the offer."

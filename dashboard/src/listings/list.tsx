@@ -20,6 +20,7 @@ import {
   isCut,
   LISTS,
   type Listing,
+  langOf,
   nameOf,
   useListings,
 } from './api.ts'
@@ -92,7 +93,7 @@ export function ListingsList() {
         <div className="listing-name">
           <Picture src={listing.item?.image ?? null} name={nameOf(listing)} />
           <div>
-            <strong>{nameOf(listing)}</strong>
+            <strong lang={langOf(listing.item)}>{nameOf(listing)}</strong>
             <span className="help">
               {[listing.item?.details, ...traitsOf(listing)].filter(Boolean).join(' · ')}
             </span>

@@ -136,6 +136,7 @@ function AnswerForm({ dispute }: { dispute: Dispute }) {
       <TextArea
         name="photo_urls"
         label="Links to photos"
+        isOptional
         rows={2}
         value={links}
         onChange={setLinks}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { detailsOf, keyOf, nameOf } from '../listings/api.ts'
+import { detailsOf, keyOf, langOf, nameOf } from '../listings/api.ts'
 import { buyerName } from '../orders/words.ts'
 import type { SearchProps } from '../shell/search-button.tsx'
 import { formatDateTime, formatMoney } from '../ui/format.ts'
@@ -51,6 +51,7 @@ const recordsOf = ({ orders, listings, items }: Found, q: string): EntryGroup[] 
     title: 'Your listings',
     entries: listings.map((listing) => ({
       label: nameOf(listing),
+      lang: langOf(listing.item),
       detail: [
         listing.item?.details,
         listing.graded?.label ?? listing.condition,
@@ -67,6 +68,7 @@ const recordsOf = ({ orders, listings, items }: Found, q: string): EntryGroup[] 
     title: 'Sell a card or product',
     entries: items.map((item) => ({
       label: item.name,
+      lang: langOf(item),
       detail: detailsOf(item, items),
       icon: 'plus',
       // The page searches again. An item’s whole name may find nothing, because the catalog limits the words of a query.

@@ -246,12 +246,14 @@ function OptionDialog({
         <MoneyField label="Price" name="price" defaultValue={option?.price ?? 0} />
         <TextField
           label="Countries"
+          isOptional
           name="countries"
           defaultValue={option?.countries?.join(' ')}
           help="Codes of the countries that it delivers to, such as NL BE. All countries if empty."
         />
         <MoneyField
           label="Highest value of the goods"
+          isOptional
           name="max_value"
           defaultValue={option?.max_value ?? undefined}
           help="Buyers can’t choose it for more. Any value if empty."

@@ -34,11 +34,20 @@ const Help = ({ help }: { help?: ReactNode }) =>
   )
 
 type TextProps = Labelled &
-  Omit<TextFieldProps, 'children' | 'className'> & { isMonospaced?: boolean }
+  Omit<TextFieldProps, 'children' | 'className'> & {
+    isMonospaced?: boolean
+    /** The label says so. */
+    isOptional?: boolean
+  }
+
+const TextLabel = ({ label, isOptional }: Pick<TextProps, 'label' | 'isOptional'>) => (
+  <Label className="label">{isOptional ? `${label} (optional)` : label}</Label>
+)
 
 export const TextField = ({
   label,
   help,
+  isOptional,
   placeholder,
   isMonospaced,
   ...field
@@ -46,7 +55,7 @@ export const TextField = ({
   const { messages, validated } = useMessages(field)
   return (
     <AriaTextField {...validated} className="field">
-      <Label className="label">{label}</Label>
+      <TextLabel label={label} isOptional={isOptional} />
       <Input className={classes('input', isMonospaced && 'code')} placeholder={placeholder} />
       <Help help={help} />
       <Messages messages={messages} />
@@ -57,6 +66,7 @@ export const TextField = ({
 export const TextArea = ({
   label,
   help,
+  isOptional,
   rows = 4,
   isMonospaced,
   ...field
@@ -64,7 +74,7 @@ export const TextArea = ({
   const { messages, validated } = useMessages(field)
   return (
     <AriaTextField {...validated} className="field">
-      <Label className="label">{label}</Label>
+      <TextLabel label={label} isOptional={isOptional} />
       <AriaTextArea className={classes('input', isMonospaced && 'code')} rows={rows} />
       <Help help={help} />
       <Messages messages={messages} />
@@ -80,7 +90,7 @@ export const CountField = ({
   minValue = 0,
   maxValue,
   ...field
-}: Omit<TextProps, 'defaultValue'> & {
+}: Omit<TextProps, 'defaultValue' | 'isOptional'> & {
   defaultValue: number
   minValue?: number
   maxValue: number
@@ -134,13 +144,26 @@ export const CountField = ({
  * A number with decimals. `readNumber` reads its text. It isn't React Aria's field of numbers, which drops
  * the commas of any text: 12,50 becomes 1250.
  */
-export const DecimalField = ({ label, help, unit, ...field }: TextProps & { unit?: '€' }) => {
+export const DecimalField = ({
+  label,
+  help,
+  isOptional,
+  unit,
+  ...field
+}: TextProps & { unit?: '€' }) => {
+  const id = useId()
   const { messages, validated } = useMessages(field)
   return (
-    <AriaTextField {...validated} className="field" inputMode="decimal" autoComplete="off">
-      <Label className="label">{label}</Label>
+    <AriaTextField
+      {...validated}
+      className="field"
+      inputMode="decimal"
+      autoComplete="off"
+      aria-describedby={unit && id}
+    >
+      <TextLabel label={label} isOptional={isOptional} />
       <Group className="decimal">
-        {unit}
+        {unit && <span id={id}>{unit}</span>}
         <Input className="input amount" />
       </Group>
       <Help help={help} />

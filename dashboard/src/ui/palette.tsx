@@ -12,9 +12,17 @@ import {
 } from 'react-aria-components'
 import { useLocation } from 'wouter'
 import { Icon, type IconName } from './icons.tsx'
+import { HiddenStatus } from './states.tsx'
 
 /** A place that the palette leads to. */
-export type Entry = { label: string; detail?: string | undefined; icon: IconName; href: string }
+export type Entry = {
+  label: string
+  /** The language of the label, if it isn't English. */
+  lang?: string | undefined
+  detail?: string | undefined
+  icon: IconName
+  href: string
+}
 
 export type EntryGroup = { title: string; entries: Entry[] }
 
@@ -66,7 +74,7 @@ export function Palette({
               {shown.map(({ title, entries }) => (
                 <MenuSection key={title} id={title}>
                   <Header className="palette-title">{title}</Header>
-                  {entries.map(({ label, detail, icon, href }) => (
+                  {entries.map(({ label, lang, detail, icon, href }) => (
                     <MenuItem
                       key={`${title} ${href}`}
                       id={`${title} ${href}`}
@@ -79,7 +87,7 @@ export function Palette({
                     >
                       <Icon name={icon} />
                       <span className="palette-entry">
-                        <span>{label}</span>
+                        <span lang={lang}>{label}</span>
                         {detail && <span className="help">{detail}</span>}
                       </span>
                     </MenuItem>
@@ -88,6 +96,7 @@ export function Palette({
               ))}
             </Menu>
           </Autocomplete>
+          <HiddenStatus>{shown.length === 0 && empty}</HiddenStatus>
         </AriaDialog>
       </Modal>
     </ModalOverlay>

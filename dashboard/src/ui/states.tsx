@@ -43,6 +43,13 @@ export const HiddenStatus = ({ children }: { children: ReactNode }) => (
   </p>
 )
 
+/** A status that everybody sees. It stays on the page without its text, for the same reason. */
+export const Status = ({ children }: { children: ReactNode }) => (
+  <p role="status" className={children ? undefined : 'visually-hidden'}>
+    {children}
+  </p>
+)
+
 /** An error of a read, with a way to repeat it unless that can't help. */
 export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   if (error instanceof ApiError && error.status === 403) {

@@ -14,7 +14,7 @@ import { Menu } from '../ui/menu.tsx'
 import { Notice } from '../ui/notice.tsx'
 import { optionsOf } from '../ui/options.ts'
 import { SecretDialog, useSecret } from '../ui/secret.tsx'
-import { Empty, Loaded } from '../ui/states.tsx'
+import { Empty, Loaded, Status } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { DateTime } from '../ui/values.tsx'
@@ -269,11 +269,10 @@ function AddDialog({
           onChange={setUrl}
           help="A public http or https address of your software."
         />
-        {isKnown && (
-          <p role="status">
-            There is an endpoint with this URL already. With a second one, it gets each event twice.
-          </p>
-        )}
+        <Status>
+          {isKnown &&
+            'There is an endpoint with this URL already. With a second one, it gets each event twice.'}
+        </Status>
         <CheckboxGroup
           label="Events"
           name="events"

@@ -448,6 +448,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     const language = page.getByRole('combobox', { name: 'Language' })
     await price.fill('7')
     expect(await language.inputValue()).toBe('FR')
+    await page.locator('h2[lang="fr"]').waitFor()
     for (const answer of ['dismiss', 'accept'] as const) {
       await page.keyboard.press('Control+K')
       await page.getByRole('dialog', { name: 'Search' }).waitFor()
@@ -519,7 +520,7 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
     const request = await holdRequests(page, '**/dashboard/api/search?*')
     await page.keyboard.press('Control+A')
     await page.keyboard.type('pikachu')
-    await search.getByText('Searching…').waitFor()
+    await search.getByRole('status').getByText('Searching…').waitFor()
     request.release()
     await search.getByRole('menuitem', { name: 'Pikachu' }).first().waitFor()
     await page.unrouteAll()
@@ -529,6 +530,6 @@ describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
       route.fulfill({ status: 429, json: { error: { type: 'rate_limited', message } } }),
     )
     await page.keyboard.type(' ex')
-    await search.getByText(message).waitFor()
+    await search.getByRole('status').getByText(message).waitFor()
   })
 })

@@ -46,7 +46,11 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
       ])
       expect(saved.status()).toBe(200)
       await page.getByRole('button', { name: 'Edit Charizard ex' }).click()
-      await page.getByRole('textbox', { name: 'Reference' }).fill('SHELF 1')
+      const amount = page.getByRole('textbox', { name: 'Price', exact: true })
+      const unit = `[id="${await amount.getAttribute('aria-describedby')}"]`
+      expect(await page.locator(unit).textContent()).toBe('€')
+      const reference = page.getByRole('textbox', { name: 'Reference (optional)', exact: true })
+      await reference.fill('SHELF 1')
       await page.getByRole('button', { name: 'Save' }).click()
       await page.getByRole('row', { name: /SHELF 1/ }).waitFor()
       expect((await member.get(`/dashboard/api/listings?q=SHELF 1`)).body.data).toMatchObject([

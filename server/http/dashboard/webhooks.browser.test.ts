@@ -91,11 +91,8 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     })
     const dialog = page.getByRole('dialog')
     const warning = dialog.getByText('There is an endpoint with this URL already.')
-    const add = async () => {
-      await page.getByRole('button', { name: 'Add endpoint' }).click()
-      await dialog.getByLabel('URL').fill(receiver.url)
-    }
-    await add()
+    await page.getByRole('button', { name: 'Add endpoint' }).click()
+    await dialog.getByLabel('URL').fill(receiver.url)
     await loseResponse(page, '**/dashboard/api/webhooks')
     await dialog.getByRole('button', { name: 'Add endpoint' }).click()
     await dialog.getByText('The connection to the service was lost.').waitFor()
@@ -108,8 +105,12 @@ describe.skipIf(!chromiumPath)('the page Webhooks', { timeout: 120_000 }, () => 
     const endpoints = async () => (await seller.get('/dashboard/api/webhooks')).body.data
     expect(await endpoints()).toHaveLength(1)
 
-    await add()
+    await page.getByRole('button', { name: 'Add endpoint' }).click()
+    const status = (await dialog.locator('p[role="status"]').elementHandle())!
+    await dialog.getByLabel('URL').fill(receiver.url)
     await warning.waitFor()
+    // Screen readers skip a status that appears together with its text.
+    expect(await status.textContent()).toContain('There is an endpoint with this URL already.')
     await expectAccessible(page)
     await dialog.getByRole('button', { name: 'Add endpoint' }).click()
     await page.getByRole('dialog', { name: 'Signing secret' }).waitFor()
