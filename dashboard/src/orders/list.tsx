@@ -10,7 +10,7 @@ import { Filters, PeriodFilter, SearchFilter, useAddressWith, useFilters } from 
 import { plural } from '../ui/format.ts'
 import { keepBulkHeight } from '../ui/keep-height.ts'
 import { Empty, HiddenStatus, Loaded } from '../ui/states.tsx'
-import { type Column, Table, useSelection } from '../ui/table.tsx'
+import { type Column, Table, toTop, useSelection } from '../ui/table.tsx'
 import { useAction } from '../ui/use-action.ts'
 import { useIsShown } from '../ui/use-is-shown.ts'
 import { DateTime, Money } from '../ui/values.tsx'
@@ -186,8 +186,6 @@ function Slices({ list: { data, meta } }: { list: SliceList }) {
 function Positions({ meta: { newer, older } }: Pick<SliceList, 'meta'>) {
   const addressWith = useAddressWith()
   if (newer === null && older === null) return null
-  // As for PageLink, because these links are below the rows as well.
-  const toTop = () => scrollTo(0, 0)
   return (
     <nav className="positions" aria-label="Pages">
       {newer && (

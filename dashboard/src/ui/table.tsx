@@ -128,6 +128,15 @@ export function Table<Row extends { id: number }>({
   )
 }
 
+/**
+ * Leads to the top of the page after a press of a link below its rows. The window would show the end of the next rows, and
+ * the keyboard would have to go back through all of them.
+ */
+export function toTop(): void {
+  scrollTo(0, 0)
+  document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
+}
+
 const useAddressOfPage = () => {
   const addressWith = useAddressWith()
   return (number: number) => addressWith({ page: number === 1 ? null : String(number) })
@@ -223,8 +232,7 @@ const PageLink = ({
   children: ReactNode
 }) =>
   isPossible ? (
-    // The links are below the rows: the window would show the end of the page that they lead to.
-    <Link href={href} className="button secondary small" onClick={() => scrollTo(0, 0)}>
+    <Link href={href} className="button secondary small" onClick={toTop}>
       {children}
     </Link>
   ) : (

@@ -1050,7 +1050,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await delivery.waitFor()
   })
 
-  it('the links below a list lead to its first, previous, next and last page', async () => {
+  it('the links below a list lead to the heading of its first, previous, next and last page', async () => {
     const shop = await openShop(app, PARCEL)
     await insertSlice(app.ctx.db, shop.accountId, { rows: 95 })
     const page = await app.open(`/console/orders?account_id=${shop.accountId}`)
@@ -1065,6 +1065,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     ] as const) {
       await page.getByRole('link', { name: link }).click()
       await page.getByText(`${rows} of 95 order rows`).waitFor()
+      await page.locator('h1:focus').waitFor()
     }
     expect(new URL(page.url()).pathname).toBe('/console/orders')
     await expectAccessible(page)
