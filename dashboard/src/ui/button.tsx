@@ -20,7 +20,7 @@ export type ButtonProps = Omit<AriaButtonProps, 'children' | 'className'> & {
 }
 
 /**
- * A button. `isPending` shows that its action is under way, keeps the focus and refuses presses; a form refuses a second
+ * A button. `isPending` shows and says that its action is under way, keeps the focus and refuses presses; a form refuses a second
  * submission itself. React Aria's own `isPending` announces the button by reference, also after a dialog has closed.
  * `slot="close"` closes the dialog around it, unless that is held open.
  */
@@ -38,6 +38,7 @@ export function Button({
     <AriaButton
       isDisabled={isHeld && props.slot === 'close'}
       {...props}
+      aria-disabled={isPending || undefined}
       className={classes('button', look, size)}
       onPress={isPending ? undefined : onPress}
     >

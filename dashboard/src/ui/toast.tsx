@@ -28,8 +28,15 @@ export const notifyFailure = (error: unknown) =>
 export function Toasts() {
   const shown = toasts.use()
   return (
-    // An open dialog doesn't hide it from screen readers, and doesn't close when it is pressed.
-    <div className="toasts" role="status" data-react-aria-top-layer="true" ref={keepToastsHeight}>
+    // An open dialog doesn't hide it from screen readers, and doesn't close when it is pressed. They would read all messages
+    // again with each new one.
+    <div
+      className="toasts"
+      role="status"
+      aria-atomic="false"
+      data-react-aria-top-layer="true"
+      ref={keepToastsHeight}
+    >
       {shown.toReversed().map(({ id, text, isFailure }) => (
         <div key={id} className={isFailure ? 'toast bad' : 'toast'}>
           <span>{text}</span>

@@ -117,6 +117,8 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await status
       .getByText(`Order ${three} (Charizard ex) was cancelled meanwhile: don’t send it.`)
       .waitFor()
+    // Only the new message is read.
+    await page.locator('.toasts[aria-atomic="false"]').waitFor()
     expect(await unsent.count()).toBe(0)
 
     await page.goto(`${app.address}/dashboard/orders/${two}`)
