@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { createAccount } from '../accounts/accounts.ts'
+import { type NewAuditEntry, recordAudit } from '../audit/record.ts'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
 import { exists } from '../database/embedded/disk.ts'
@@ -11,7 +12,7 @@ import { ApiError, type FieldMessages } from '../errors.ts'
 import { AccountInput, accountChanges, accountJson } from '../http/shapes/account.ts'
 import { KeyInput, keyJson } from '../http/shapes/api-key.ts'
 import { messagesOf, pathId } from '../http/validate.ts'
-import { createKey, revokeKey } from '../keys/keys.ts'
+import { createKey, findKey, revokeKey } from '../keys/keys.ts'
 import { SCOPES } from '../keys/scopes.ts'
 import { createLog } from '../log.ts'
 import { readClock } from '../sandbox/clock.ts'
@@ -40,10 +41,13 @@ export const createAccountCommand: Command = {
     const input = fieldsOf(values) as Parameters<typeof accountChanges>[0]
     refuseInvalid(AccountInput, input)
     const { shop_name: shopName = '', email = '' } = input
-    const account = await administer(config, (ctx) =>
-      createAccount(ctx, { ...accountChanges(input), shopName, email }),
-    )
-    return print({ data: accountJson(account) })
+    const data = await administer(config, async (tx, audit) => {
+      const account = await createAccount(tx, { ...accountChanges(input), shopName, email })
+      const after = accountJson(account)
+      await audit({ action: 'createAccount', record: `account:${account.id}`, after })
+      return after
+    })
+    return print({ data })
   },
 }
 
@@ -75,8 +79,13 @@ export const createKeyCommand: Command = {
     }
     const input = { ...fieldsOf(values), scopes } as Parameters<typeof createKey>[2]
     refuseInvalid(KeyInput, input)
-    const { key, secret } = await administer(config, (ctx) => createKey(ctx, accountId, input))
-    return print({ data: keyJson(key), key: secret })
+    const created = await administer(config, async (tx, audit) => {
+      const { key, secret } = await createKey(tx, accountId, input)
+      const after = keyJson(key)
+      await audit({ action: 'createKey', record: `key:${key.id}`, after })
+      return { data: after, key: secret }
+    })
+    return print(created)
   },
 }
 
@@ -89,14 +98,33 @@ export const revokeKeyCommand: Command = {
     const { positionals } = parseParameters(parameters, {}, ['ACCOUNT', 'KEY'])
     const accountId = idIn('ACCOUNT', positionals[0])
     const keyId = idIn('KEY', positionals[1])
-    await administer(config, (ctx) => revokeKey(ctx, accountId, keyId))
+    await administer(config, async (tx, audit) => {
+      const stateOf = async () => {
+        const key = await findKey(tx, accountId, keyId)
+        return key ? { revoked_at: keyJson(key).revoked_at } : null
+      }
+      const before = await stateOf()
+      await revokeKey(tx, accountId, keyId)
+      await audit({ action: 'revokeKey', record: `key:${keyId}`, before, after: await stateOf() })
+    })
     process.stdout.write(`Key ${keyId} of account ${accountId} is revoked.\n`)
     return 0
   },
 }
 
-/** Runs a verb of the operator API on an existing database. Validation errors are printed as one line per field. */
-async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>): Promise<T> {
+/** Whoever runs a command can do all that the operator token allows. */
+const BY = { actor: 'operator', actorName: 'command line', role: 'root', requestId: null }
+
+type Audit = (entry: Pick<NewAuditEntry, 'action' | 'record' | 'before' | 'after'>) => Promise<void>
+
+/**
+ * Runs a verb of the operator API on an existing database, and writes its entry of the audit log in the same transaction.
+ * Validation errors are printed as one line per field.
+ */
+async function administer<T>(
+  config: Config,
+  verb: (tx: Context, audit: Audit) => Promise<T>,
+): Promise<T> {
   await requireDatabase(config)
   const { log, flush } = createLog(config.logLevel)
   return withDatabase(config, async ({ db, begin }: CommandDatabase) => {
@@ -110,7 +138,9 @@ async function administer<T>(config: Config, verb: (ctx: Context) => Promise<T>)
         signal: signalOnly(db),
         ...(await readClock(db)),
       }
-      return await verb(ctx)
+      return await inTransaction(ctx, (tx) =>
+        verb(tx, (entry) => recordAudit(tx, { ...BY, ...entry })),
+      )
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       throw refusal((error.fields ?? {}) as FieldMessages, error.message)

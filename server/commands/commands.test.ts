@@ -125,7 +125,7 @@ describe('the administration commands', () => {
     settings = { DATABASE_URL: database.url, PUBLIC_URL: 'https://cards.example' }
   })
 
-  it('a running service accepts a key from keys:create until keys:revoke revokes it, and the e-mails about both link to PUBLIC_URL', async () => {
+  it('a running service accepts a key from keys:create until keys:revoke revokes it, the e-mails about both link to PUBLIC_URL, and the audit log has each command', async () => {
     const service = await (await startService({ ...settings, SANDBOX: 'true' })).ready()
     const opened = await runToEnd(
       [
@@ -161,6 +161,23 @@ describe('the administration commands', () => {
     const text = expect.stringContaining('\n\nhttps://cards.example/dashboard/keys')
     const mails = await db`select text from mails where recipient = 'kanto@shops.example'`
     expect(mails).toEqual([{ text }, { text }])
+    const entries = await db`
+      select actor, actor_name, role, action, record, before, after from audit_entries order by id
+    `
+    const by = { actor: 'operator', actor_name: 'command line', role: 'root' }
+    const keyRecord = `key:${data.id}`
+    expect(entries).toMatchObject([
+      { ...by, action: 'createAccount', record: `account:${account.id}`, after: account },
+      { ...by, action: 'createKey', record: keyRecord, before: null, after: data },
+      {
+        ...by,
+        action: 'revokeKey',
+        record: keyRecord,
+        before: { revoked_at: null },
+        after: { revoked_at: expect.any(String) },
+      },
+    ])
+    expect(JSON.stringify(entries)).not.toContain(key)
   })
 
   it('administration commands report a refusal of the database in one line', async () => {
