@@ -108,7 +108,7 @@ describe.skipIf(!chromiumPath)(
     it('another attempt after a lost response creates no second key, and a rotation leaves the key in use valid', async () => {
       const member = await app.member()
       const page = await app.open('/dashboard/keys/new', { member, expects: /ERR_FAILED/ })
-      const dialog = page.locator('[role$="dialog"]')
+      const dialog = page.getByRole('dialog')
       const secret = page.locator('.secret code')
       await dialog.getByRole('textbox', { name: 'Name' }).fill('Till')
       await dialog.getByText('Read the catalog').click()

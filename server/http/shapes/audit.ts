@@ -16,7 +16,8 @@ export const AuditEntrySchema = component(
           '`operator` for the operator token, `staff:{id}`, `member:{id}` of a shop, or `anonymous` for a person whose sign-in failed, or who requested a new password',
       }),
       actor_name: Nullable(Type.String(), {
-        description: 'The staff member’s name, or the member’s e-mail address, at that time',
+        description:
+          'The staff member’s name, or the member’s e-mail address, at that time; `command line` for a command of the program',
       }),
       role: Type.String({
         description:
@@ -34,7 +35,9 @@ export const AuditEntrySchema = component(
       after: State(
         'The same fields afterwards, the new record, or the response if only other records changed. Secrets are left out',
       ),
-      request_id: Nullable(Type.String(), { description: '`X-Request-Id` of the request' }),
+      request_id: Nullable(Type.String(), {
+        description: '`X-Request-Id` of the request; null for a command',
+      }),
       created_at: Timestamp(),
     },
     { description: 'An entry of the audit log.' },
