@@ -2,7 +2,10 @@ import { IconButton } from './button.tsx'
 import { keepHeight } from './keep-height.ts'
 import { createStore } from './store.ts'
 
-/** Long enough to read a sentence. A message about a failure stays until it is closed. */
+/**
+ * Long enough to read a sentence. A message about a failure stays until it is closed, any other at least as long as the
+ * pointer or the focus is on one of them.
+ */
 const SHOWN_MS = 6_000
 
 type Toast = { id: number; text: string; isFailure: boolean }
@@ -17,7 +20,14 @@ const close = (id: number) => toasts.set(toasts.get().filter((toast) => toast.id
 export function notify(text: string, { isFailure = false }: { isFailure?: boolean } = {}): void {
   const id = ++lastId
   toasts.set([...toasts.get(), { id, text, isFailure }])
-  if (!isFailure) setTimeout(close, SHOWN_MS, id)
+  if (!isFailure) closeLater(id)
+}
+
+function closeLater(id: number): void {
+  setTimeout(() => {
+    if (document.querySelector('.toasts:is(:hover, :focus-within)')) closeLater(id)
+    else close(id)
+  }, SHOWN_MS)
 }
 
 /** Shows why an action outside of a form has failed. */

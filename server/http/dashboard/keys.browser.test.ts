@@ -54,6 +54,27 @@ describe.skipIf(!chromiumPath)(
       await page.getByRole('dialog').getByRole('button', { name: 'Done' }).waitFor()
     })
 
+    it('a message about a success stays while it has the focus', async () => {
+      const member = await app.member()
+      await member.post('/dashboard/api/keys', {
+        payload: { name: 'Till', scopes: ['catalog:read'] },
+      })
+      const page = await app.open('/dashboard/keys', { member })
+      await page.getByRole('button', { name: 'Actions for Till' }).click()
+      await page.getByRole('menuitem', { name: 'Revoke' }).click()
+      await page.clock.install()
+      await page.getByRole('button', { name: 'Revoke key' }).click()
+      const message = page.getByText('The key was revoked.')
+      const close = page.getByRole('button', { name: 'Close the message' })
+      await close.focus()
+      await page.clock.fastForward(60_000)
+      await page.clock.runFor(1_000)
+      expect(await message.count()).toBe(1)
+      await close.blur()
+      await page.clock.fastForward(60_000)
+      await message.waitFor({ state: 'detached' })
+    })
+
     it('a seller signs in, creates a key that works, rotates and revokes it', async () => {
       const { accountId } = await app.seller()
       const account = `/operator/v1/accounts/${accountId}`
