@@ -20,7 +20,7 @@ export function forDevelopers({ publicUrl, operatorToken }: Config, root: string
   return html`<section class="developers">
 <h2>For sellers’ programs</h2>
 <p>Sellers’ programs use the seller API (<code>${publicUrl}/v1</code>) and the tools API (<code>${publicUrl}/tools/v1</code>)${hasOperator && html`, and the marketplace’s own back end uses the operator API (<code>${publicUrl}/operator/v1</code>)`}.</p>
-<pre tabindex="0"><code>curl -H "Authorization: Bearer svc_live_…" \\
+<pre tabindex="0" role="group" aria-label="Code"><code>curl -H "Authorization: Bearer svc_live_…" \\
   ${publicUrl}/v1/me</code></pre>
 <ul>
 <li><a href="${root}/docs">API reference</a>: every operation, with requests to try</li>

@@ -195,6 +195,15 @@ describe('Markdown', () => {
     }
   })
 
+  it('each block of a guide that the keyboard reaches, because it scrolls, has a role and a name', () => {
+    const page = html('```\ncode\n```\n\n| a |\n| --- |\n| b |\n')
+    const attributes = [...page.matchAll(/tabindex="0"([^>]*)>/g)].map(([, others]) => others)
+    expect(attributes).toEqual([
+      ' role="group" aria-label="Code"',
+      ' role="group" aria-label="Table"',
+    ])
+  })
+
   it('a Mermaid state diagram is shown as a table of its transitions', () => {
     const diagram = '```mermaid\nstateDiagram-v2\n  [*] --> a: go\n  a --> [*]\n```'
     expect(html(diagram)).toContain(

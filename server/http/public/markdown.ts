@@ -34,11 +34,11 @@ export function renderMarkdown(
           ? escapeHtml(text)
           : `<img src="${escapeHtml(target)}" alt="${escapeHtml(text)}" loading="lazy">`
       },
-      // Wide blocks scroll on their own; the tabindex allows that with the keyboard.
       code: (block) =>
-        stateTable(block) ?? `<pre tabindex="0"><code>${escapeHtml(block.text)}</code></pre>\n`,
+        stateTable(block) ??
+        `<pre ${scrolls('Code')}><code>${escapeHtml(block.text)}</code></pre>\n`,
       table(token) {
-        return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`
+        return `<div class="table" ${scrolls('Table')}>${Renderer.prototype.table.call(this, token)}</div>\n`
       },
       // The header of a column without a name is an empty cell: an empty <th> announces nothing.
       tablecell(token) {
@@ -50,6 +50,9 @@ export function renderMarkdown(
   const html = marked.parse(text, { async: false })
   return { title, html }
 }
+
+/** Attributes of a wide block, which scrolls on its own: the keyboard reaches it, and a screen reader says where it is. */
+const scrolls = (label: string) => `tabindex="0" role="group" aria-label="${label}"`
 
 const TRANSITION = /^ *(\S+) --> (\S+?)(?:: (.+))?$/
 
@@ -63,5 +66,5 @@ function stateTable({ lang, text }: Tokens.Code): string | undefined {
     const cells = [from.replace('[*]', '(start)'), to.replace('[*]', '(end)'), cause]
     return `<tr>${cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('')}</tr>`
   })
-  return `<div class="table" tabindex="0"><table><thead><tr><th>From</th><th>To</th><th>By</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>\n`
+  return `<div class="table" ${scrolls('Table')}><table><thead><tr><th>From</th><th>To</th><th>By</th></tr></thead><tbody>${rows.join('')}</tbody></table></div>\n`
 }
