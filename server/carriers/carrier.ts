@@ -70,7 +70,3 @@ export class MissingShipmentError extends CarrierError {
 /** The seller's message when a shipment exists and its label is withheld (§3.3). */
 export const ACTION_REQUIRED =
   'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the marketplace’s carrier account. Ask the marketplace to resolve this, then request the label again.'
-
-/** The seller's message when a shipment was cancelled at the carrier. */
-export const CANCELLED_MESSAGE =
-  'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'

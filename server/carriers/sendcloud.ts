@@ -1,10 +1,10 @@
 import type { Agent } from 'undici'
 import type { SendcloudSettings } from '../config.ts'
 import type { Log } from '../log.ts'
+import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { readBody } from '../outbound/read-body.ts'
 import {
   ACTION_REQUIRED,
-  CANCELLED_MESSAGE,
   type Carrier,
   CarrierError,
   type CarrierShipment,

@@ -15,7 +15,13 @@ import { endDispute } from './dispute.ts'
 import { emailsAbout, type Happening, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
-import { type Order, orderNotFound, type RowTransition, requireTransition } from './order.ts'
+import {
+  CANCELLED_MESSAGE,
+  type Order,
+  orderNotFound,
+  type RowTransition,
+  requireTransition,
+} from './order.ts'
 import { getOrder } from './orders.ts'
 
 export type OrderContext = Context & { metrics: Metrics }
@@ -42,7 +48,7 @@ export function cancelOrder(
 
 /**
  * Cancels a row on behalf of its seller, and refunds the buyer. A label that was bought, or may have been, prevents it:
- * the parcel could already be on its way.
+ * the parcel could already be on its way. One that was cancelled at the carrier doesn't.
  *
  * @param restock whether to put the units on sale again; by default unless they are out of stock
  * @throws not_found unless the row is the account's, conflict unless the row is pending and its slice has no label
@@ -59,10 +65,15 @@ export function cancelAsSeller(
   })
 }
 
-/** @throws conflict if the slice has a label, or a purchase that may have bought one */
+/** @throws conflict if the slice has a label that is valid at the carrier, or a purchase that may have bought one */
 async function requireNoLabel(ctx: Context, sliceId: number): Promise<void> {
   const [label] = await ctx.db`
-    select 1 from shipments where slice_id = ${sliceId} and state = 'bought'
+    select 1
+    from shipments
+    where
+      slice_id = ${sliceId}
+      and state = 'bought'
+      and message is distinct from ${CANCELLED_MESSAGE}
   `
   if (label) {
     throw conflict(

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import {
-  CANCELLED_MESSAGE,
-  type Carrier,
-  CarrierError,
-  type CarrierShipment,
-} from '../carriers/carrier.ts'
+import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
 import type { FileStore } from '../files/file-store.ts'
+import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
@@ -617,7 +613,7 @@ describe('a reading of the carrier', () => {
     expect(await eventsOf(parcel)).toHaveLength(1)
   })
 
-  it('a label that was ready and is cancelled at the carrier must not be used, and its seller gets one e-mail', async () => {
+  it('a label that was ready and is cancelled at the carrier must not be used, and its seller gets one e-mail and can cancel the order', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
@@ -635,6 +631,11 @@ describe('a reading of the carrier', () => {
     expect(mails).toMatchObject([{ subject: `The label of order ${id} was cancelled` }])
     expect(mails[0].text).toContain(`Don’t use the label that you bought for order ${id}.`)
     expect(mails[0].text).toContain(CANCELLED_MESSAGE)
+    const member = await app.member(seller.accountId)
+    const slice = await member.get(`/dashboard/api/orders/${id}`)
+    expect(slice.body.data.actions.cancel).toEqual([id])
+    const cancellation = { payload: { reason: 'other' } }
+    expect((await seller.post(`/tools/v1/orders/${id}/cancel`, cancellation)).status).toBe(200)
   })
 
   it('a label that is cancelled at the carrier after all rows of its order were cancelled stays `ready`', async () => {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  CANCELLED_MESSAGE,
   type Carrier,
   CarrierError,
   type CarrierShipment,
@@ -9,6 +8,7 @@ import {
 import type { Context } from '../context.ts'
 import type { Fulfilment } from '../enums.ts'
 import { conflict, providerError } from '../errors.ts'
+import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { getSliceId } from '../orders/orders.ts'
 import { requirePayout } from '../orders/ship-order.ts'
 import type { Label } from './label.ts'

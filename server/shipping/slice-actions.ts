@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { needsTrackingCode } from '../orders/ship-order.ts'
 import { hasOpenPurchase } from '../orders/transitions.ts'
 import type { LabeledSlice } from './labeled-slice.ts'
@@ -25,7 +26,9 @@ export async function actionsFor(
   const { orders, shipping, label } = slice
   const pending = orders.filter(({ status }) => status === 'pending').map(({ id }) => id)
   const isCancellable =
-    pending.length > 0 && label === null && !(await hasOpenPurchase(ctx, slice.id))
+    pending.length > 0 &&
+    (label === null || label.message === CANCELLED_MESSAGE) &&
+    !(await hasOpenPurchase(ctx, slice.id))
   return {
     ship:
       pending.length > 0 && payoutVerified
