@@ -5,7 +5,7 @@ import { connect } from '../database/connect.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { migrate } from '../database/migrate.ts'
 import { recordEvents } from '../events/record.ts'
-import { hasReached, positionIn } from '../events/stream.ts'
+import { currentPosition, eventsAfter, hasReached, positionIn } from '../events/stream.ts'
 import { pruneOAuth } from '../oauth/grants.ts'
 import { runSchedule } from '../schedule.ts'
 import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
@@ -278,7 +278,7 @@ it('rows beyond the ids of the current partition are stored in the last one, whi
   expect(await filled()).toEqual({})
 })
 
-it('after a restore, the SQL of docs/operating.md gives no number again, ends sessions and access but no registration, and deletes endpoints, and partitions begin as before', async () => {
+it('after a restore, the SQL of docs/operating.md gives no number again, lets no stream or feed miss a change, ends sessions and access but no registration, and deletes endpoints, and partitions begin as before', async () => {
   // The second database is a backup of the first: both have the same rows.
   const [lost, restored] = [await newShop(), await newShop()]
   expect(await lost.send()).toBe(await restored.send())
@@ -290,6 +290,12 @@ it('after a restore, the SQL of docs/operating.md gives no number again, ends se
   const { member, clientId, refreshToken } = await connected(app)
   await app.ctx.db`update oauth_clients set keep_until = clock_timestamp()`
   expect((await member.get('/dashboard/api/me')).status).toBe(200)
+  const feed = (await restored.merchant.get('/tools/v1/changes')).body
+  const feedAfter = `/tools/v1/changes?cursor=${feed.next}`
+  expect((await restored.merchant.get(feedAfter)).status).toBe(200)
+  // A stream that began shortly before the lost server had its last transaction.
+  const { transaction } = await currentPosition(app.ctx)
+  const gap = { transaction: String(BigInt(transaction) + 1_000_000n), eventId: 0 }
   const guide = await readFile(new URL('../../docs/operating.md', import.meta.url), 'utf8')
   const [section] = /### After a restore.*?\n## /s.exec(guide)!
   const statements = [...section.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql!)
@@ -303,6 +309,8 @@ it('after a restore, the SQL of docs/operating.md gives no number again, ends se
   await pruneOAuth(app.ctx)
   expect(errorOf(await refresh(app, clientId, refreshToken))).toEqual([400, 'invalid_grant'])
   const first = await restored.send()
+  expect((await restored.merchant.get(feedAfter)).status).toBe(410)
+  expect(await eventsAfter(app.ctx, restored.merchant.accountId, gap)).toHaveLength(1)
   // Otherwise a stream that continues after a lost event could leave out events that follow the restore.
   expect(await hasReached(app.ctx, lostEvent!)).toBe(false)
   expect(await hasReached(app.ctx, keptEvent!)).toBe(true)
