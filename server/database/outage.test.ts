@@ -153,6 +153,31 @@ it.each([
   },
 )
 
+it('a commit that waits for a synchronous standby becomes visible only after the standby has it, and meanwhile reads work and further writes fail at once', async () => {
+  const { url } = await start(await emptyDatabase())
+  await query(url, 'create table marks (text text)')
+  const { begin, end } = transactionsOn(url, 4, { waitMs: STATEMENT_MS })
+  const write = (text: string) => begin((db) => db`insert into marks values (${text})`)
+  const marks = () => begin((db) => db`select text from marks order by text`, 'snapshot')
+  const waitFor = async (standbys: string) => {
+    await query(url, `alter system set synchronous_standby_names = '${standbys}'`)
+    await query(url, 'select pg_reload_conf()')
+  }
+  try {
+    await waitFor('missing')
+    const failures = await Promise.all(['a', 'b'].map((text) => failure(write(text))))
+    expect(failures.map(isUnavailable)).toEqual([true, true])
+    expect(await failure(write('c'))).toMatchObject({ message: expect.stringMatching(/standby/) })
+    expect(await marks()).toEqual([])
+    await waitFor('')
+    await until('the commits have ended', async () => (await marks()).length === 2)
+    await until('writes work', async () => !(await failure(write('d'))))
+    expect(await marks()).toEqual(['a', 'b', 'd'].map((text) => ({ text })))
+  } finally {
+    await end()
+  }
+})
+
 it('a pause of the process does not count towards the time limit of statements', () =>
   withPool(async (pool) => {
     const answer = pool`select 1 as one from pg_sleep(0.5)`.execute()

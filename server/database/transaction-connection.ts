@@ -16,8 +16,16 @@ export type TransactionConnection = {
    * statements then. A connection has one work at a time, and keeps nothing of it.
    */
   unlessClosed<T>(work: Promise<T>): Promise<T>
-  /** Closes the connection, and has the server terminate its session. */
+  /** Sends COMMIT. @returns the command that the server has carried out: ROLLBACK after a failed statement */
+  commit(): Promise<string>
+  /**
+   * Closes the connection, and has the server terminate its session. After COMMIT was sent, it leaves the session alone
+   * and closes the connection when the commit has ended: the termination would end a wait for a synchronous standby, so
+   * that a change becomes visible which a failover could lose.
+   */
   abort(reason: Error): void
+  /** The end of a commit that `abort` has left alone. */
+  readonly lingering: Promise<void> | undefined
   close(): void
 }
 
@@ -41,9 +49,13 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
   // A promise for all works would keep the callers of each, as long as the connection is open.
   let failWork: ((reason: Error) => void) | undefined
   let server: Server | undefined
-  const client = connectSingle(url, () =>
-    markClosed(new DatabaseUnavailable('The connection was lost during a transaction.')),
-  )
+  let committing: Promise<unknown> | undefined
+  let lingering: Promise<void> | undefined
+  const lost = Promise.withResolvers<void>()
+  const client = connectSingle(url, () => {
+    markClosed(new DatabaseUnavailable('The connection was lost during a transaction.'))
+    lost.resolve()
+  })
   const watch = watchSilence(client, suspectMs, answered, (silentMs) => {
     suspect()
     if (silentMs >= silenceMs)
@@ -93,11 +105,27 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
         failWork = undefined
       }
     },
+    async commit() {
+      try {
+        const result = sql.unsafe('commit')
+        committing = result
+        return (await result).command
+      } finally {
+        committing = undefined
+      }
+    },
     abort(reason) {
       if (closed) return
       markClosed(reason)
-      close()
-      if (server) void terminate(url, server.pid)
+      if (committing) {
+        lingering = Promise.race([committing, lost.promise]).then(close, close)
+      } else {
+        close()
+        if (server) void terminate(url, server.pid)
+      }
+    },
+    get lingering() {
+      return lingering
     },
     close,
   }

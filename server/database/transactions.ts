@@ -91,6 +91,8 @@ export function transactionsOn(
   const open = new Set<TransactionConnection>()
   /** Connections from before the circuit opened, or to a read-only server. They don't count, and are discarded on release. */
   const stale = new Set<TransactionConnection>()
+  /** Aborted connections whose commit goes on. */
+  const lingering = new Set<TransactionConnection>()
   let hasEnded = false
 
   const newConnection = (): TransactionConnection => {
@@ -110,9 +112,13 @@ export function transactionsOn(
     return connection
   }
 
-  const take = async (waitMs: number): Promise<TransactionConnection> => {
+  const take = async (waitMs: number, mode: TransactionMode): Promise<TransactionConnection> => {
     if (hasEnded) throw connectionsClosed()
     if (circuit.unavailable) throw circuit.unavailable
+    // The others are for reads.
+    if (mode !== 'snapshot' && lingering.size >= max / 2) {
+      throw new DatabaseUnavailable('Commits don’t end: the database may wait for a standby.')
+    }
     for (let connection = idle.pop(); connection; connection = idle.pop()) {
       if (!connection.closed) return connection
       discard(connection)
@@ -150,6 +156,7 @@ export function transactionsOn(
   const discard = (connection: TransactionConnection) => {
     open.delete(connection)
     stale.delete(connection)
+    lingering.delete(connection)
     connection.close()
   }
 
@@ -162,9 +169,17 @@ export function transactionsOn(
     else if (isUsable) idle.push(connection)
   }
 
+  /** Releases a connection after a transaction: at the end of its commit, if that goes on. */
+  const releaseAfterCommit = (connection: TransactionConnection) => {
+    if (!connection.lingering || stale.has(connection)) return release(connection)
+    lingering.add(connection)
+    void connection.lingering.then(() => release(connection))
+  }
+
   circuit.onOpen((reason) => {
     for (const connection of idle.splice(0)) discard(connection)
     for (const connection of open) stale.add(connection)
+    lingering.clear()
     for (const waiter of waiting) waiter.fail(reason)
   })
 
@@ -179,7 +194,7 @@ export function transactionsOn(
     const now = performance.now()
     const leftMs = budget ? Math.min(limits.waitMs, beginWait(budget, now)) : limits.waitMs
     try {
-      const connection = await take(Math.max(1, leftMs))
+      const connection = await take(Math.max(1, leftMs), mode)
       const remainingMs = Math.max(1, leftMs - (performance.now() - now))
       return await runOn(connection, work, mode, remainingMs, budget !== undefined)
     } finally {
@@ -242,7 +257,7 @@ export function transactionsOn(
     } finally {
       clearTimeout(timer)
       limit.stop()
-      release(connection)
+      releaseAfterCommit(connection)
     }
   }
 
@@ -260,9 +275,9 @@ export function transactionsOn(
 async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.
   if (connection.closed) throw connection.closed
-  const { command } = await connection.sql.unsafe('commit')
   // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
-  if (command !== 'COMMIT') throw new Error('The transaction had failed and was rolled back.')
+  if ((await connection.commit()) !== 'COMMIT')
+    throw new Error('The transaction had failed and was rolled back.')
 }
 
 async function rollBack(connection: TransactionConnection): Promise<void> {
