@@ -226,7 +226,8 @@ async function withPassword(
   })
 }
 
-const changedPassword = ({ config }: Context, email: string) =>
+/** The e-mail to a member whose password was changed. */
+export const changedPassword = ({ config }: Context, email: string) =>
   passwordChangedEmail(email, `${config.publicUrl}/password/forgot`)
 
 const MAX_EMAIL = 254

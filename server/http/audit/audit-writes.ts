@@ -35,6 +35,8 @@ declare module 'fastify' {
      * `request`, in addition to the response.
      */
     auditRequest?: (body: never) => object
+    /** What the body changes in the record without a field that shows it. The entry has it in `after`. */
+    auditAlso?: (body: never) => object
   }
   interface FastifyRequest {
     audited: Audited | undefined
@@ -165,7 +167,8 @@ export const auditWrites =
       const isNew = statusCode === 201 || url.endsWith('/invitations')
       const created = isNew && data && 'id' in data ? (data as State) : undefined
       const state = created ?? (record ? await stateOf(tx, record) : data)
-      const after = mode === 'without state' ? null : state
+      const also = route.config?.auditAlso?.(request.body as never)
+      const after = mode === 'without state' ? null : state && { ...state, ...also }
       if (created) return { ...by(request), record: nameOfNew(url, created), before: null, after }
       const name = record?.name ?? null
       if (!before || !after) return { ...by(request), record: name, before, after }

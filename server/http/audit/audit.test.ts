@@ -348,6 +348,20 @@ it.each([
   },
 )
 
+it('the log says that the operator has set or removed a password', async () => {
+  for (const [password, isSet] of [
+    ['starmie-starmie', true],
+    [null, false],
+  ] as const) {
+    await app.operator.patch(account(), { payload: { password } })
+    expect((await entries(`record=account:${shop.accountId}`))[0]).toMatchObject({
+      action: 'changeAccount',
+      before: {},
+      after: { password_set: isSet },
+    })
+  }
+})
+
 it('the log holds no secret, whatever is created or changed', async () => {
   const secrets: string[] = ['a-password-of-the-owner', 'NL02ABNA0123456789', 'user:hush@']
   const post = async (client: Client, url: string, payload?: object) => {

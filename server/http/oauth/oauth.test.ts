@@ -15,7 +15,7 @@ import {
   type TestApp,
   type TestResponse,
 } from '../../test/app.ts'
-import { form, mailedToken } from '../../test/fixtures/members.ts'
+import { form, mailedToken, mailsTo } from '../../test/fixtures/members.ts'
 import {
   ADDRESS,
   allow,
@@ -1072,6 +1072,21 @@ describe('connected programs', () => {
       const choice = form({ token, password: 'bulbasaur likes the sun', ...fields })
       expect((await app.anyone.post('/password/reset', choice)).status).toBe(200)
       expect(await isValid(accessToken)).toBe(isKept)
+    }
+  })
+
+  it('a password that the operator sets or removes ends the access of the member’s programs, and the member gets an e-mail about a new one', async () => {
+    for (const password of ['bulbasaur likes the sun', null]) {
+      const { member, accessToken } = await connected(app)
+      await app.ctx.db`update members set password_hash = 'x' where id = ${member.memberId}`
+      const account = `/operator/v1/accounts/${member.accountId}`
+      expect((await app.operator.patch(account, { payload: { business: true } })).status).toBe(200)
+      expect(await isValid(accessToken)).toBe(true)
+      expect((await app.operator.patch(account, { payload: { password } })).status).toBe(200)
+      expect(await isValid(accessToken)).toBe(false)
+      const subjects = async () => (await mailsTo(app, member.email)).map(({ subject }) => subject)
+      const expected = password === null ? [] : ['Your password was changed']
+      await expect.poll(subjects).toEqual(expected)
     }
   })
 })

@@ -2,7 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
 import { closeAccount } from '../../back-office/close-account.ts'
+import { passwordChanged } from '../../back-office/password-changed.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
+import { listMembers } from '../../members/members.ts'
 import { hashPassword } from '../../members/password.ts'
 import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
@@ -41,11 +43,16 @@ async function derivePassword(request: FastifyRequest): Promise<void> {
   request.passwordHash = password && (await hashPassword(password))
 }
 
+/** The audit log says that a password was set or removed: no account shows it. */
+const passwordSet = ({ password }: { password?: string | null }) =>
+  password === undefined ? {} : { password_set: password !== null }
+
 export function accountRoutes(app: App, ctx: Service): void {
   app.decorateRequest('passwordHash')
   app.post(
     '/accounts',
     {
+      config: { auditAlso: passwordSet },
       preHandler: derivePassword,
       schema: {
         operationId: 'createAccount',
@@ -125,6 +132,7 @@ export function accountRoutes(app: App, ctx: Service): void {
   app.patch(
     '/accounts/:id',
     {
+      config: { auditAlso: passwordSet },
       preValidation: accountExists(ctx),
       preHandler: derivePassword,
       schema: {
@@ -140,16 +148,18 @@ export function accountRoutes(app: App, ctx: Service): void {
         'x-example': { data: exampleChangedAccount },
       },
     },
-    async ({ params, body, passwordHash }) => {
+    async ({ params: { id }, body, passwordHash }) => {
       const { payoutVerified, ...changes } = { ...accountChanges(body), passwordHash }
       const account =
-        payoutVerified === undefined
-          ? await changeAccount(ctx, params.id, changes)
+        payoutVerified === undefined && passwordHash === undefined
+          ? await changeAccount(ctx, id, changes)
           : await inTransaction(ctx, async (tx) => {
+              const [first] = passwordHash === undefined ? [] : await listMembers(tx, id)
               // The change locks the account first, as strongly as it has to.
-              await changeAccount(tx, params.id, changes)
-              await setPayoutVerified(tx, params.id, payoutVerified)
-              return getAccount(tx, params.id)
+              await changeAccount(tx, id, changes)
+              if (first) await passwordChanged(tx, first, passwordHash === null)
+              if (payoutVerified !== undefined) await setPayoutVerified(tx, id, payoutVerified)
+              return getAccount(tx, id)
             })
       return { data: accountJson(account) }
     },
