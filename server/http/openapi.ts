@@ -13,6 +13,7 @@ import { sendJson } from './json.ts'
 import { ERROR_SCHEMA, type ErrorTexts, errorResponse, severalErrors } from './openapi-errors.ts'
 import { headerRefs, LIMIT_HEADERS, usedHeaders } from './openapi-headers.ts'
 import { components } from './schema.ts'
+import { OWN_KEYWORDS } from './validate.ts'
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -277,8 +278,6 @@ const IF_NONE_MATCH: OpenAPIV3_1.ParameterObject = {
   schema: { type: 'string' },
 }
 
-const OUR_KEYWORDS = new Set(['storable', 'singleLine', 'publicUrl', 'clamped'])
-
 /** Keywords whose value is not a schema. */
 const VALUES = new Set(['example', 'examples', 'x-example', 'default', 'enum', 'const'])
 
@@ -301,7 +300,7 @@ function asPublished(value: unknown, isMap = false): unknown {
   }
   const copy: Record<string, unknown> = Object.fromEntries(
     Object.entries(value)
-      .filter(([key]) => !OUR_KEYWORDS.has(key))
+      .filter(([key]) => !OWN_KEYWORDS.has(key))
       .map(([key, inner]) => [
         // Items of a list that is validated item by item, after the schema.
         key === 'x-items' ? 'items' : key,

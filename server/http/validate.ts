@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type SchemaValidateFunction, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
 import { refusalOfUrl } from '../outbound/public-address.ts'
@@ -46,29 +46,22 @@ type Property = { type?: string; minimum?: number; maximum?: number; clamped?: b
 
 // Verbose, because the messages quote the schema.
 const ajv = new Ajv({ allErrors: true, verbose: true, strict: false, useDefaults: false })
-ajv.addKeyword({
-  keyword: 'storable',
-  type: 'string',
-  validate: (_: unknown, text: string) => !text.includes('\0') && text.isWellFormed(),
-})
-ajv.addKeyword({
-  keyword: 'singleLine',
-  type: 'string',
-  validate: (kind: true | 'name', text: string) =>
+
+const CHECKS: Record<string, SchemaValidateFunction> = {
+  storable: (_: unknown, text: string) => !text.includes('\0') && text.isWellFormed(),
+  singleLine: (kind: true | 'name', text: string) =>
     !CONTROL_CHARACTER.test(text) &&
     (kind !== 'name' || !(DIRECTION.test(text) || INVISIBLE.test(text))),
-})
-ajv.addKeyword({
-  keyword: 'publicUrl',
-  type: 'string',
-  validate: (_: unknown, text: string) => refusalOfUrl(text) === undefined,
-})
-ajv.addKeyword({
-  keyword: 'integerText',
-  type: 'string',
-  validate: ({ minimum, maximum }: { minimum: number; maximum: number }, text: string) =>
+  publicUrl: (_: unknown, text: string) => refusalOfUrl(text) === undefined,
+  integerText: ({ minimum, maximum }: { minimum: number; maximum: number }, text: string) =>
     /^\d{1,16}$/.test(text) && Number(text) >= minimum && Number(text) <= maximum,
-})
+}
+for (const [keyword, validate] of Object.entries(CHECKS)) {
+  ajv.addKeyword({ keyword, type: 'string', validate })
+}
+
+/** The keywords of our own, which no published schema has. */
+export const OWN_KEYWORDS: ReadonlySet<string> = new Set([...Object.keys(CHECKS), 'clamped'])
 
 /** Compiled schemas by their text: many routes and services of a process have the same ones, and compiling is slow. */
 const compiled = new Map<string, ValidateFunction>()

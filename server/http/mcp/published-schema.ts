@@ -1,8 +1,9 @@
 import type { TSchema } from 'typebox'
 import { components } from '../schema.ts'
+import { OWN_KEYWORDS } from '../validate.ts'
 
 /** Keywords that only our own validator knows, and those that a model has no use for. */
-const LEFT_OUT = new Set(['storable', 'singleLine', 'publicUrl', 'clamped', '$id', 'examples'])
+const LEFT_OUT = new Set([...OWN_KEYWORDS, '$id', 'examples'])
 
 /** From here on, upper limits are those of ids and pages. No caller reaches them, so the list of tools omits them. */
 const NO_LIMIT = 1_000_000_000
