@@ -24,6 +24,7 @@ import { cancelOverdue } from './orders/cancel-overdue.ts'
 import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { deletePhotos } from './photos/delete-photos.ts'
+import { coalesced } from './queue/coalesced.ts'
 import { HOURS, MINUTES, SECONDS } from './time/units.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 import { countDeliveries } from './webhooks/delivery-counts.ts'
@@ -90,7 +91,7 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
   let isStopped = false
   const warn = outageLog(ctx.log)
   const starts = RECURRING_JOBS.map(({ name, run }) =>
-    oneAtATime(async () => {
+    coalesced(async () => {
       if (isStopped) return
       await run(ctx).catch((error) => {
         // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
@@ -110,27 +111,6 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
     isStopped = true
     unsubscribe()
     for (const timer of timers) clearInterval(timer)
-  }
-}
-
-/**
- * Runs a job at each call, but one run after the other: a slow database must not get more and more of them. All calls
- * during a run lead to a single further run.
- *
- * @param run must not reject
- */
-function oneAtATime(run: () => Promise<void>): () => void {
-  let isRunning = false
-  let isRequested = false
-  return async () => {
-    isRequested = true
-    if (isRunning) return
-    isRunning = true
-    while (isRequested) {
-      isRequested = false
-      await run()
-    }
-    isRunning = false
   }
 }
 

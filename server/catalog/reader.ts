@@ -2,6 +2,7 @@ import type { Signals } from '../database/signals.ts'
 import type { Db } from '../database/sql.ts'
 import type { Begin } from '../database/transactions.ts'
 import type { Log } from '../log.ts'
+import { coalesced } from '../queue/coalesced.ts'
 import { timeSlices, type YieldToEventLoop } from '../time/time-slices.ts'
 import {
   assembleCatalog,
@@ -57,34 +58,15 @@ export async function openCatalog(options: {
 }): Promise<CatalogReader> {
   const { begin, signals, marketplaceUrl, log } = options
   let current = await assembleCatalog(NOTHING, timeSlices())
-  let running: Promise<void> | undefined
-  let queued: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let lastNoticed = 0
   /** Items that a refresh to this version has not found: none of that version has them. */
   let missing = { version: -1, items: new Set<string>() }
   let isClosed = false
 
-  const run = async () => {
+  const refresh = coalesced(async () => {
     current = await nextCatalog(begin, current, marketplaceUrl)
-  }
-
-  const refresh = (): Promise<void> => {
-    if (!running) {
-      running = run().finally(() => {
-        running = undefined
-      })
-      return running
-    }
-    // The current refresh may have missed the caller's change: one more follows for all waiting callers.
-    queued ??= running
-      .catch(() => {})
-      .then(() => {
-        queued = undefined
-        return refresh()
-      })
-    return queued
-  }
+  })
 
   const include = async (listings: ListedItem[]) => {
     const lacking = listings.filter((item) => !hasItem(current, item)).map(nameOf)

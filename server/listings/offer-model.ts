@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
 import { waitForShared } from '../database/shared-work.ts'
 import type { Signals } from '../database/signals.ts'
+import { coalesced } from '../queue/coalesced.ts'
 import type { Listable } from './listing.ts'
 import {
   MAX_OFFERS,
@@ -143,11 +144,10 @@ export function openOfferModel(
   /** Commits of this process, and how many of them the last refresh included. */
   let commits = 0
   let included = 0
+  let isRefreshing = false
   let usedAt = 0
   /** Transactions of this server below `xmin` had ended at this time. */
   let visible: { xmin: string; server: string; at: number }[] = []
-  let running: Promise<void> | undefined
-  let next: Promise<void> | undefined
 
   const forget = () => {
     items.clear()
@@ -164,26 +164,10 @@ export function openOfferModel(
   const isCurrent = () => included === commits && age() <= MAX_AGE_MS
 
   /** Refreshes with a statement that begins after this call. */
-  const refresh = (): Promise<void> => {
-    if (running) {
-      next ??= running
-        .catch(() => {})
-        .then(() => {
-          next = undefined
-          return refresh()
-        })
-      return next
-    }
+  const refresh = coalesced(async () => {
+    isRefreshing = true
     // Reads that arrive in the same turn of the event loop share the statement.
-    running = setImmediate()
-      .then(runRefresh)
-      .finally(() => {
-        running = undefined
-      })
-    return running
-  }
-
-  const runRefresh = async (): Promise<void> => {
+    await setImmediate()
     const startedAt = performance.now()
     const startCommits = commits
     const from = position
@@ -207,8 +191,10 @@ export function openOfferModel(
     } catch (error) {
       forget()
       throw error
+    } finally {
+      isRefreshing = false
     }
-  }
+  })
 
   const apply = ({ rows, reservations, sellers }: OfferChanges, loaded: string[]): void => {
     // By item and listing: a row that was changed and loaded is there twice.
@@ -406,7 +392,7 @@ export function openOfferModel(
     used(offers) {
       offers.isUsed = true
       usedAt = performance.now()
-      if (age() > REFRESH_AGE_MS && !running) refresh().catch(() => {})
+      if (age() > REFRESH_AGE_MS && !isRefreshing) refresh().catch(() => {})
     },
 
     async read(item) {
