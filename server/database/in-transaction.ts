@@ -37,6 +37,12 @@ export function inUnboundedTransaction<C extends Transactional, T>(
   return transact(ctx, work, 'unboundedWrite')
 }
 
+/** The same context with its clock stopped now: rows and events of one change have the same time. */
+export function atOneTime<C extends { now: () => Date }>(ctx: C): C {
+  const now = ctx.now()
+  return { ...ctx, now: () => now }
+}
+
 async function transact<C extends Transactional, T>(
   ctx: C,
   work: (ctx: C) => Promise<T>,

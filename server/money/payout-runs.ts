@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { sealText, unsealText } from '../crypto/sealed.ts'
-import { inTransaction } from '../database/in-transaction.ts'
+import { atOneTime, inTransaction } from '../database/in-transaction.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { NewMail } from '../mail/mail.ts'
@@ -42,14 +42,15 @@ const MAX_PAYOUTS = 5_000
  */
 export function runPayouts(ctx: Context): Promise<PayoutRun> {
   const { name, iban } = requireOwnAccount(ctx)
-  return inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (transaction) => {
+    const tx = atOneTime(transaction)
     const now = tx.now()
     const [run] = await tx.db<{ id: number }[]>`
       insert into payout_runs (debtor_name, debtor_iban, created_at)
       values (${name}, ${iban}, ${now})
       returning id
     `
-    return takePayouts({ ...tx, now: () => now }, run!.id, now)
+    return takePayouts(tx, run!.id, now)
   })
 }
 
@@ -57,15 +58,15 @@ export function runPayouts(ctx: Context): Promise<PayoutRun> {
  * Stands in for the bank in the sandbox: once a day of the test clock, runs the payouts of earlier days and marks them
  * as paid. Several processes may call it at once.
  */
-export async function runSandboxPayouts(ctx: Context): Promise<void> {
-  if (!ctx.config.sandbox) return
+export async function runSandboxPayouts(context: Context): Promise<void> {
+  if (!context.config.sandbox) return
+  const ctx = atOneTime(context)
   const now = ctx.now()
   const day = dayOf(now)
   const [done] = await ctx.db`select from payout_runs where day = ${day}`
   if (done) return
   const own = ownAccount(ctx)
-  await inTransaction(ctx, async (transaction) => {
-    const tx = { ...transaction, now: () => now }
+  await inTransaction(ctx, async (tx) => {
     const [run] = await tx.db<{ id: number }[]>`
       insert into payout_runs (day, debtor_name, debtor_iban, created_at)
       values (${day}, ${own?.name ?? null}, ${own?.iban ?? null}, ${now})

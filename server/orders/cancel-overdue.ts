@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inBatches } from '../database/batches.ts'
-import { inTransaction } from '../database/in-transaction.ts'
+import { atOneTime, inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { isUnavailable } from '../database/unavailable.ts'
 import { sendMails } from '../mail/outbox.ts'
@@ -86,9 +86,8 @@ const cancelAsSystem = (ctx: OrderContext, sliceId: number): Promise<number> =>
     )
     await lockSlice(transaction, sliceId)
     await lockRows(transaction, sliceId)
-    // Read after the locks: the rows, their events and their listings change at the same time.
-    const now = transaction.now()
-    const tx = { ...transaction, now: () => now }
+    // The time is read after the locks.
+    const tx = atOneTime(transaction)
     const rows = await db<(LockedRow & SoldRow & { accountId: number })[]>`
       select
         o.id,

@@ -4,7 +4,7 @@ import { isSelling, shippingOptionsOf } from '../accounts/accounts.ts'
 import { COMMISSION_RATES } from '../accounts/tiers.ts'
 import { eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
-import { inTransaction } from '../database/in-transaction.ts'
+import { atOneTime, inTransaction } from '../database/in-transaction.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
 import type { Db } from '../database/sql.ts'
 import type { ListingStatus, SellerTier } from '../enums.ts'
@@ -54,13 +54,11 @@ export function checkOut(ctx: Context, wanted: NewCheckout): Promise<Checkout> {
 
 /** Sells carts one after the other. A cart that can't be sold changes nothing. */
 async function sellAll(
-  transaction: Context,
+  ctx: Context,
   carts: NewCheckout[],
   waits: boolean,
 ): Promise<Outcome<Checkout>[]> {
-  // All rows and events of a checkout have the same time.
-  const now = transaction.now()
-  const tx = { ...transaction, now: () => now }
+  const tx = atOneTime(ctx)
   const wanted = carts.map((cart) => ({
     ...cart,
     lines: mergeLines(cart.lines),

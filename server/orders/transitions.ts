@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { inTransaction } from '../database/in-transaction.ts'
+import { atOneTime, inTransaction } from '../database/in-transaction.ts'
 import { type Canceller, type CancelReason, type ListingStatus, TRANSITIONS } from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { orderCancelled } from '../events/payloads.ts'
@@ -232,9 +232,8 @@ export async function changeOrder(
     const rows = await lockRows(transaction, found.sliceId)
     const row = rows.find((candidate) => candidate.id === id)!
     requireTransition(transition, row.status)
-    // Read after the locks: the row, its event and its listing change at the same time.
-    const now = transaction.now()
-    const tx = { ...transaction, now: () => now }
+    // The time is read after the locks.
+    const tx = atOneTime(transaction)
     await change(tx, { ...row, ...found })
     const restocked = await restockListings(tx, listings, [row])
     await settleSlices(tx, [found.sliceId])
