@@ -287,7 +287,8 @@ function wordsOfNames({ vocabulary, isListed }: SearchState, ranks: number[]): n
   return words
 }
 
-function editsAllowed(word: string): number {
+/** Wrong letters that a word of a query may have. */
+export function editsAllowed(word: string): number {
   if (word.length <= 3) return 0
   return word.length <= 7 ? 1 : 2
 }

@@ -1,5 +1,6 @@
 import { editDistance } from '../../text/edit-distance.ts'
 import { fold } from './fold.ts'
+import { editsAllowed } from './name-index.ts'
 
 /** How well words describe an entry, from the whole of a description to a part of it. */
 export const EXACT = 4
@@ -128,7 +129,7 @@ export type SetDescriptions<S extends NamedSet> = ReturnType<typeof describeSets
 /** The words that a word begins, or is a few wrong letters from: fewest wrong letters first. */
 function similarTo(known: Iterable<string>, word: string): string[] {
   if (word.length < 3 || /\d/.test(word)) return []
-  const limit = word.length <= 3 ? 0 : word.length <= 7 ? 1 : 2
+  const limit = editsAllowed(word)
   const found: { similar: string; edits: number }[] = []
   for (const similar of known) {
     const edits = similar.startsWith(word) ? 0 : editDistance(word, similar, limit)
