@@ -1,9 +1,10 @@
 import type { Context } from '../context.ts'
 import type { Metrics } from '../metrics.ts'
+import { releaseClaim } from '../queue/claim.ts'
 import { persistently } from '../queue/persistently.ts'
 import { isAddress } from '../text/mailbox.ts'
 import { type ClaimedMail, type Delivered, type Handled, MailError, type Mailer } from './mail.ts'
-import { recordFailure, releaseMail } from './outbox.ts'
+import { recordFailure } from './outbox.ts'
 
 /**
  * Makes one attempt at sending an e-mail, and records its outcome.
@@ -27,7 +28,7 @@ export async function deliverMail(
     outcome = await mailer.deliver(mail, stopping)
   } catch (error) {
     if (stopping.aborted) {
-      await releaseMail(ctx, mail)
+      await releaseClaim(ctx, 'mails', mail)
       return undefined
     }
     if (!(error instanceof MailError)) throw error

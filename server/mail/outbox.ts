@@ -3,6 +3,7 @@ import { deleteInBatches } from '../database/batches.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
+import { claimStillHeld } from '../queue/claim.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import { DAYS } from '../time/units.ts'
 import {
@@ -271,17 +272,6 @@ export async function recordFailure(
   `
   return { isFailed: failed ? failed.status === 'failed' : delay === undefined }
 }
-
-/** Gives the claim up at a shutdown. The attempt does not count. */
-export async function releaseMail({ db }: Context, mail: ClaimedMail): Promise<void> {
-  await db`
-    update mails set attempts = attempts - 1, leased_until = null where ${claimStillHeld(db, mail)}
-  `
-}
-
-const claimStillHeld = (db: Db, { id, attempts }: ClaimedMail) => db`
-  id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
-`
 
 /**
  * Erases the e-mails that match the condition. A trigger blanks recipient, text and the mail server's reply. An e-mail

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { addNotice } from '../notices/notices.ts'
+import { claimStillHeld } from '../queue/claim.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
 import { delayAfter, MAX_ATTEMPTS, type Photo, POSTPONED_MS } from './photo.ts'
 
@@ -262,17 +262,6 @@ async function fail({ db }: Context, photo: ClaimedPhoto, reason: string): Promi
 export async function failForDeletedListing(ctx: Context, photo: ClaimedPhoto): Promise<void> {
   await fail(ctx, photo, LISTING_DELETED)
 }
-
-/** Gives the claim up at a shutdown. The attempt does not count. */
-export async function releasePhoto({ db }: Context, photo: ClaimedPhoto): Promise<void> {
-  await db`
-    update photos set attempts = attempts - 1, leased_until = null where ${claimStillHeld(db, photo)}
-  `
-}
-
-const claimStillHeld = (db: Db, { id, attempts }: ClaimedPhoto) => db`
-  id = ${id} and attempts = ${attempts} and status = 'waiting' and leased_until is not null
-`
 
 /** The photos of a listing, deleted or not, in the order of its `photo_urls`. @throws not_found */
 export async function listPhotos({ db }: Context, listingId: number): Promise<Photo[]> {

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import type { FileStore } from '../files/file-store.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Network } from '../outbound/network.ts'
+import { releaseClaim } from '../queue/claim.ts'
 import { orAborted } from '../time/or-aborted.ts'
 import { PhotoError, photoFile, photoPath, thumbnailFile } from './photo.ts'
 import {
@@ -11,7 +12,6 @@ import {
   failPhoto,
   photoName,
   postponePhoto,
-  releasePhoto,
   retryPhoto,
 } from './photos.ts'
 import type { Picture } from './picture.ts'
@@ -37,7 +37,7 @@ export async function takePhoto(
     if (await attachPhoto(ctx, photo, name)) ctx.metrics.countPhotoAttempt('stored')
     else await discard(ctx, [photoFile(name), thumbnailFile(name)], signal)
   } catch (error) {
-    if (signal.aborted) return releasePhoto(ctx, photo)
+    if (signal.aborted) return releaseClaim(ctx, 'photos', photo)
     if (!(error instanceof PhotoError)) throw error
     const { isPermanent, message, cause } = error
     logFailure(ctx, photo, message, cause)
