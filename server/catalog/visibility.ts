@@ -4,6 +4,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
 import { type FieldMessages, validationError } from '../errors.ts'
 import { groupDigits } from '../text/formats.ts'
+import { isStorable } from '../text/storable.ts'
 import { raiseVersion } from './import/save-records.ts'
 
 /** Whether records are visible, by their ids or slugs. */
@@ -79,9 +80,9 @@ async function requireAll(db: Db, given: Visibility): Promise<void> {
   throw validationError(fields)
 }
 
-/** The ids that a record can have. PostgreSQL refuses a text with NUL. */
+/** The ids that a record can have. */
 const possible = (records: Map<string, boolean>) =>
-  [...records.keys()].filter((id) => id.length <= MAX_ID_LENGTH && !id.includes('\0'))
+  [...records.keys()].filter((id) => id.length <= MAX_ID_LENGTH && isStorable(id))
 
 const rows = (records: Map<string, boolean>) =>
   JSON.stringify([...records].map(([id, visible]) => ({ id, visible })))

@@ -3,6 +3,7 @@ import type { FastifySchemaCompiler } from 'fastify'
 import { type ApiError, type FieldMessages, notFound, validationError } from '../errors.ts'
 import { refusalOfUrl } from '../outbound/public-address.ts'
 import { ADDRESS_PATTERN } from '../text/mailbox.ts'
+import { isStorable } from '../text/storable.ts'
 import {
   COUNTRY,
   COUNTRY_IN_CAPITALS,
@@ -48,7 +49,7 @@ type Property = { type?: string; minimum?: number; maximum?: number; clamped?: b
 const ajv = new Ajv({ allErrors: true, verbose: true, strict: false, useDefaults: false })
 
 const CHECKS: Record<string, SchemaValidateFunction> = {
-  storable: (_: unknown, text: string) => !text.includes('\0') && text.isWellFormed(),
+  storable: (_: unknown, text: string) => isStorable(text),
   singleLine: (kind: true | 'name', text: string) =>
     !CONTROL_CHARACTER.test(text) &&
     (kind !== 'name' || !(DIRECTION.test(text) || INVISIBLE.test(text))),

@@ -5,6 +5,7 @@ import type { Db } from '../database/sql.ts'
 import { authenticationError } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { canonicalAddress } from '../text/mailbox.ts'
+import { isStorable } from '../text/storable.ts'
 import { recordSignInEvent } from './audit.ts'
 import { confirmEmail, emailChangedEmail, passwordChangedEmail, resetEmail } from './emails.ts'
 import { createLink, findLink, type Purpose, useLink } from './links.ts'
@@ -236,9 +237,8 @@ type Found = { id: number; email: string; passwordHash: string | null }
 
 /** Finds a member whose address has a Punycode domain also by the other form of it, which people type. */
 async function findByEmail(db: Db, email: string, lock = db``): Promise<Found | undefined> {
-  // PostgreSQL can't store such a text, so no member has it. The query runs nevertheless, for the same time.
-  const isStorable = email.length <= MAX_EMAIL && email.isWellFormed() && !email.includes('\0')
-  const typed = isStorable ? email : ''
+  // No member has an address that can't be stored. The query runs nevertheless, for the same time.
+  const typed = email.length <= MAX_EMAIL && isStorable(email) ? email : ''
   const [found] = await db<Found[]>`
     select id, email, password_hash as "passwordHash"
     from members

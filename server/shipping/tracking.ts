@@ -4,6 +4,7 @@ import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { markTracked } from '../orders/locks.ts'
 import { type Tracking, trackingUrlAfter } from '../orders/order.ts'
+import { isStorable } from '../text/storable.ts'
 import { readShipment, recordLabelReady, sendFirstCode } from './shipments.ts'
 
 /** Tracking that the operator received from the carrier. Absent fields keep their value. */
@@ -21,9 +22,6 @@ export async function requireSlice({ db }: Context, sliceKey: string): Promise<v
 }
 
 const sliceNotFound = () => notFound('There is no such slice.')
-
-/** PostgreSQL accepts no other text as a parameter. */
-const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
 
 /** Reads the tracking of a slice. @throws not_found */
 export async function readTracking({ db }: Context, sliceKey: string): Promise<Tracking> {
