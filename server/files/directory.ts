@@ -1,11 +1,12 @@
 import { createReadStream } from 'node:fs'
-import { access, constants, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { randomText } from '../crypto/random-text.ts'
 import { StartError } from '../start-error.ts'
 import { realTime } from '../time/real-time.ts'
 import { HOURS } from '../time/units.ts'
+import { syncToDisk } from './disk.ts'
 import type { FileStore } from './file-store.ts'
 import { makeDirectory } from './make-directory.ts'
 
@@ -46,7 +47,7 @@ export async function openDirectory(storageUrl: string): Promise<FileStore> {
         await rm(unfinished, { force: true }).catch(() => {})
         throw error
       }
-      await flushDirectory(path.dirname(file))
+      await syncToDisk(path.dirname(file))
     },
 
     async get(name) {
@@ -95,14 +96,5 @@ async function removeAbandoned(directory: string): Promise<void> {
     } catch {
       // Another process has just renamed or removed it.
     }
-  }
-}
-
-async function flushDirectory(directory: string): Promise<void> {
-  const handle = await open(directory)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

@@ -1,5 +1,6 @@
-import { lstat, mkdir, stat } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { exists } from './disk.ts'
 
 /**
  * Creates a directory and its missing parents. `mkdir` with `recursive` never returns on a file system that refuses
@@ -9,20 +10,16 @@ import path from 'node:path'
  */
 export async function makeDirectory(directory: string, mode?: number): Promise<void> {
   const missing: string[] = []
-  for (let at = path.resolve(directory); !(await exists(at)); at = path.dirname(at)) {
+  let at = path.resolve(directory)
+  while (at !== path.dirname(at) && !(await exists(at))) {
     missing.unshift(at)
+    at = path.dirname(at)
   }
-  for (const at of missing) {
-    await mkdir(at, { mode }).catch((error) => {
+  for (const one of missing) {
+    await mkdir(one, { mode }).catch((error) => {
       // Another process has created it.
       if (error.code !== 'EEXIST') throw error
     })
   }
   if (!(await stat(directory)).isDirectory()) throw new Error(`${directory} is not a directory`)
 }
-
-const exists = (at: string) =>
-  lstat(at).then(
-    () => true,
-    () => at === path.dirname(at),
-  )

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
+import { exists, syncToDisk } from '../../files/disk.ts'
 import { lockExclusive } from '../../files/lock.ts'
 import { StartError } from '../../start-error.ts'
-import { exists, syncToDisk } from './disk.ts'
 import { makeSharedHome, type OsUser, run, SHARED_HOME, succeedsAs } from './os-user.ts'
 
 /** The PostgreSQL that npm installed for this platform: `native` is the folder of its bin, lib and share. */

@@ -14,9 +14,9 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { exists, syncToDisk } from '../../files/disk.ts'
 import { StartError } from '../../start-error.ts'
 import type { Binaries } from './binaries.ts'
-import { exists, syncToDisk } from './disk.ts'
 import { failureLine } from './log.ts'
 import {
   CAN_WORK_IN,
