@@ -1,8 +1,9 @@
 import { BlockList, isIP } from 'node:net'
-import { availableParallelism, totalmem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { centsFromEuros } from '../cents.ts'
 import { parseIban } from '../text/iban.ts'
 import { type Mailbox, mailbox } from '../text/mailbox.ts'
+import { usableMemory } from './usable-memory.ts'
 
 /** Parses the text of one setting, which is never empty. Throws InvalidValue. */
 export type Parser<T> = (text: string) => T
@@ -35,9 +36,6 @@ const MAX_AUTOMATIC = 8
 
 /** Memory of a process under load (bench/README.md), with as many offers as it keeps in memory. */
 const PROCESS_BYTES = 350 * 2 ** 20
-
-/** Node returns 0 or more than the machine has if the container or the service has no limit. */
-const usableMemory = () => Math.min(process.constrainedMemory() || Infinity, totalmem())
 
 /** One process per core, as far as the memory suffices, up to a maximum that the database's connections allow. */
 export const automaticCount = (cores = availableParallelism(), bytes = usableMemory()) =>

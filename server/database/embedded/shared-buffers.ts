@@ -1,4 +1,4 @@
-import os from 'node:os'
+import { usableMemory } from '../../settings/usable-memory.ts'
 
 const MIN_MB = 128
 const MAX_MB = 2048
@@ -11,11 +11,7 @@ const SHARE = 1 / 8
  *
  * @param bytes the memory of the machine or container
  */
-export function sharedBuffers(bytes = availableBytes()): string {
+export function sharedBuffers(bytes = usableMemory()): string {
   const share = Math.floor((bytes * SHARE) / 2 ** 20)
   return `${Math.min(MAX_MB, Math.max(MIN_MB, share))}MB`
 }
-
-/** Without a limit, Node returns 0 or more than any machine has. */
-const availableBytes = () =>
-  Math.min(os.totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY)
