@@ -43,6 +43,9 @@ export type CarrierShipment = {
   trackingStatus: string | null
 }
 
+/** Maximum lengths of a tracking, from a carrier or from the operator. */
+export const MAX_TRACKING = { code: 100, url: 2048, status: 200 } as const
+
 /** A failed call. The `reason` is for the log: our own words, with the carrier's status and code. */
 export class CarrierError extends Error {
   override name = 'CarrierError'

@@ -8,6 +8,7 @@ import {
   type Carrier,
   CarrierError,
   type CarrierShipment,
+  MAX_TRACKING,
   MissingShipmentError,
   type Parcel,
 } from './carrier.ts'
@@ -18,11 +19,6 @@ const MAX_RESPONSE_BYTES = 1024 * 1024
 const MAX_LABEL_BYTES = 10 * 1024 * 1024
 /** The part of a PDF that has its end marker, as readers of PDFs expect it. */
 const PDF_END_BYTES = 1024
-
-/** The limits of the tracking that the operator reports (http/shapes/tracking.ts). */
-const MAX_CODE_CHARACTERS = 100
-const MAX_URL_CHARACTERS = 2048
-const MAX_STATUS_CHARACTERS = 200
 
 /** The ids of Sendcloud's parcel statuses that concern the label. */
 const BEING_ANNOUNCED = 1001
@@ -154,9 +150,9 @@ function shipmentIn(parcel: SendcloudParcel, log: Pick<Log, 'warn'>): CarrierShi
     id,
     status: shipmentStatus,
     message: messageFor(shipmentStatus, status?.id),
-    trackingCode: usable('tracking_number', textFrom(parcel.tracking_number, MAX_CODE_CHARACTERS)),
+    trackingCode: usable('tracking_number', textFrom(parcel.tracking_number, MAX_TRACKING.code)),
     trackingUrl: usable('tracking_url', webUrlFrom(parcel.tracking_url)),
-    trackingStatus: usable('status', textFrom(cut(status?.message), MAX_STATUS_CHARACTERS)),
+    trackingStatus: usable('status', textFrom(cut(status?.message), MAX_TRACKING.status)),
   }
 }
 
@@ -171,12 +167,12 @@ function textFrom(value: unknown, maxCharacters: number): string | null | undefi
 }
 
 function webUrlFrom(value: unknown): string | null | undefined {
-  const text = textFrom(value, MAX_URL_CHARACTERS)
+  const text = textFrom(value, MAX_TRACKING.url)
   return text && !(/^https?:\/\//i.test(text) && URL.canParse(text)) ? undefined : text
 }
 
 const cut = (value: unknown) =>
-  typeof value === 'string' ? value.slice(0, MAX_STATUS_CHARACTERS).toWellFormed() : value
+  typeof value === 'string' ? value.slice(0, MAX_TRACKING.status).toWellFormed() : value
 
 function statusFrom(statusId: unknown, hasLabel: boolean): CarrierShipment['status'] {
   if (statusId === BEING_ANNOUNCED) return 'processing'

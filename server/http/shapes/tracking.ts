@@ -1,18 +1,21 @@
 import Type, { type Static } from 'typebox'
+import { MAX_TRACKING } from '../../carriers/carrier.ts'
 import type { Tracking } from '../../orders/order.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { FilledText, Nullable, PAGE_ADDRESS, Timestamp, Words } from '../schema.ts'
 
 export const TrackingInput = Type.Object(
   {
-    tracking_code: Type.Optional(Nullable(Words({ maxLength: 100 }))),
+    tracking_code: Type.Optional(Nullable(Words({ maxLength: MAX_TRACKING.code }))),
     tracking_url: Type.Optional(
-      Nullable(FilledText({ maxLength: 2048, pattern: PAGE_ADDRESS }), {
+      Nullable(FilledText({ maxLength: MAX_TRACKING.url, pattern: PAGE_ADDRESS }), {
         description: 'http or https URL of the carrier’s tracking page',
       }),
     ),
     status: Type.Optional(
-      Nullable(Words({ maxLength: 200 }), { description: 'Status in the carrier’s words' }),
+      Nullable(Words({ maxLength: MAX_TRACKING.status }), {
+        description: 'Status in the carrier’s words',
+      }),
     ),
   },
   {
