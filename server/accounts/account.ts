@@ -1,4 +1,3 @@
-import type { Config } from '../config.ts'
 import type { ApiAccess, Fulfilment, SellerTier } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import { plainLetters } from '../text/plain-letters.ts'
@@ -90,7 +89,3 @@ export function slugFor(shopName: string): string {
     .replace(/^-+|-+$/g, '')
   return slug || 'shop'
 }
-
-/** The page of the dashboard on which a seller completes the payout setup. */
-export const payoutsPage = ({ config }: { config: Pick<Config, 'publicUrl'> }) =>
-  `${config.publicUrl}/dashboard/payouts`

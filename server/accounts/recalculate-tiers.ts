@@ -8,6 +8,7 @@ import { textFor } from '../mail/text.ts'
 import { dayOf } from '../time/day-of.ts'
 import { monthOf } from '../time/months.ts'
 import { MINUTES } from '../time/units.ts'
+import { overviewPage } from './dashboard-pages.ts'
 import { COMMISSION_RATES, earnedIn } from './tiers.ts'
 
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
@@ -100,7 +101,7 @@ const BECAUSE_OF_SALES = 'because of the merchandise that you shipped last month
 
 /** @param reason the end of a sentence, without its full stop */
 export const tierEmail = (
-  { config }: Pick<Context, 'config'>,
+  ctx: Pick<Context, 'config'>,
   { shopName, email, before, after }: Changed,
   reason: string,
 ): NewMail => ({
@@ -109,7 +110,7 @@ export const tierEmail = (
   text: textFor(shopName, [
     `Your tier has changed from ${before} to ${after}, ${reason}.`,
     `The commission of new orders is now ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
-    `Your sales and your tier: ${config.publicUrl}/dashboard`,
+    `Your sales and your tier: ${overviewPage(ctx)}`,
   ]),
 })
 

@@ -1,4 +1,5 @@
 import { accountNotFound } from '../accounts/account.ts'
+import { keysPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Db } from '../database/sql.ts'
@@ -209,7 +210,7 @@ async function announce(
   const [account] = await tx.db<{ email: string; shopName: string }[]>`
     select email, shop_name as "shopName" from accounts where id = ${accountId}
   `
-  await sendMail(tx, emailTo({ ...account!, keysUrl: `${tx.config.publicUrl}/dashboard/keys` }))
+  await sendMail(tx, emailTo({ ...account!, keysUrl: keysPage(tx) }))
 }
 
 const keyNotFound = () => notFound('There is no such API key.')

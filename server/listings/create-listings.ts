@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { payoutsPage } from '../accounts/account.ts'
+import { payoutsPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type ApiError, authenticationError, authorizationError } from '../errors.ts'

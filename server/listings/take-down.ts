@@ -1,3 +1,4 @@
+import { listingsPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { conflict } from '../errors.ts'
@@ -41,7 +42,7 @@ export const takeDownListing = (ctx: Context, id: number, reason: string): Promi
   })
 
 const takenDownEmail = (
-  { config }: Pick<Context, 'config'>,
+  ctx: Pick<Context, 'config'>,
   { id, title, shopName, to }: { id: number; title: string; shopName: string; to: string },
   reason: string,
 ): NewMail => ({
@@ -51,6 +52,6 @@ const takenDownEmail = (
     `The marketplace has removed your listing of ${title} (listing ${id}).`,
     `Reason: ${reason}`,
     'Open orders of this listing stay valid: please ship them as usual.',
-    `Your listings: ${config.publicUrl}/dashboard/listings`,
+    `Your listings: ${listingsPage(ctx)}`,
   ]),
 })

@@ -1,4 +1,4 @@
-import { payoutsPage } from '../accounts/account.ts'
+import { overviewPage, payoutsPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { euros, textFor } from '../mail/text.ts'
@@ -134,14 +134,14 @@ export const setupChangedEmail = (
 })
 
 export const setupVerifiedEmail = (
-  { config }: Pick<Context, 'config'>,
+  ctx: Pick<Context, 'config'>,
   { shopName, email }: Recipient,
 ): NewMail => ({
   to: email,
   subject: 'Your bank account is verified',
   text: textFor(shopName, [
     'We have verified the bank account for your payouts.',
-    `You can list and ship now: ${config.publicUrl}/dashboard`,
+    `You can list and ship now: ${overviewPage(ctx)}`,
   ]),
 })
 

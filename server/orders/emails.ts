@@ -1,4 +1,4 @@
-import { payoutsPage } from '../accounts/account.ts'
+import { orderPage, payoutsPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import type { CancelReason, DisputeReason } from '../enums.ts'
 import { type NewMail, oneLine, quote } from '../mail/mail.ts'
@@ -509,9 +509,6 @@ const titleOf = (
 }
 
 const itemOf = (order: Order) => `${titleOf(order)} (order ${order.id})`
-
-const orderPage = ({ config }: Pick<Context, 'config'>, orderId: number) =>
-  `${config.publicUrl}/dashboard/orders/${orderId}`
 
 const linkTo = (ctx: Pick<Context, 'config'>, orderId: number) =>
   `The page of the order: ${orderPage(ctx, orderId)}`

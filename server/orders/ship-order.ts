@@ -1,4 +1,4 @@
-import { payoutsPage } from '../accounts/account.ts'
+import { payoutsPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Fulfilment } from '../enums.ts'

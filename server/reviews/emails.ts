@@ -1,3 +1,4 @@
+import { orderPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import { type NewMail, quote } from '../mail/mail.ts'
 import { textFor } from '../mail/text.ts'
@@ -5,7 +6,7 @@ import { nameOf, type Parties } from '../orders/emails.ts'
 
 /** The e-mail to the seller about a new review. Plain text. */
 export const newReviewEmail = (
-  { config }: Pick<Context, 'config'>,
+  ctx: Pick<Context, 'config'>,
   { buyer, seller }: Parties,
   { orderId, stars, text }: { orderId: number; stars: number; text: string | null },
 ): NewMail => ({
@@ -14,6 +15,6 @@ export const newReviewEmail = (
   text: textFor(seller.shopName, [
     `${nameOf(buyer)} has given you ${stars} of 5 stars for order ${orderId}.`,
     text && quote(text),
-    `Reply to it: ${config.publicUrl}/dashboard/orders/${orderId}`,
+    `Reply to it: ${orderPage(ctx, orderId)}`,
   ]),
 })

@@ -1,3 +1,4 @@
+import { webhooksPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { textFor } from '../mail/text.ts'
@@ -37,9 +38,6 @@ const email = (
   subject: string,
   paragraphs: string[],
 ): NewMail => ({ to, subject, text: textFor(shopName, paragraphs) })
-
-const webhooksPage = ({ config }: Pick<Context, 'config'>) =>
-  `${config.publicUrl}/dashboard/webhooks`
 
 /** An endpoint's URL without the query and credentials, which may be secret. */
 export function publicPartOf(url: string): string {
