@@ -3,6 +3,7 @@ import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { type Page, readNewestPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
+import { OPEN_STATUSES } from '../enums.ts'
 import { type ApiError, conflict, notFound } from '../errors.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { payoutFailedEmail } from './emails.ts'
@@ -51,7 +52,7 @@ export async function settleSlices({ db, now }: Context, sliceIds: number[]): Pr
         sum(p.seller_cents)::bigint as cents,
         not exists (
           select from orders o
-          where o.slice_id = p.slice_id and o.status in ('pending', 'shipped', 'disputed')
+          where o.slice_id = p.slice_id and o.status = any(${[...OPEN_STATUSES]}::text[])
         ) as is_complete
       from postings p
       where p.slice_id = any(${sliceIds}::bigint[])
