@@ -1,4 +1,4 @@
-import { oldestFirst } from '../text/oldest-first.ts'
+import { byteBounded } from '../text/byte-bounded.ts'
 import type { Catalog } from './catalog.ts'
 import type { CardEntry, ProductEntry, SetEntry } from './entries.ts'
 import { findSetForFilter, matchesFilters } from './identifiers.ts'
@@ -163,13 +163,7 @@ const distinct = (readings: string[][]) =>
  * snapshot of the catalog has its own lists (least recently used), bounded by their memory: anyone can search for a million
  * texts that find nothing.
  */
-type Lists = {
-  byFilters: Map<string, CardEntry[]>
-  oldest: ReturnType<typeof oldestFirst<CardEntry[]>>
-  bytes: number
-}
-
-const caches = new WeakMap<Catalog, Lists>()
+const caches = new WeakMap<Catalog, ReturnType<typeof byteBounded<CardEntry[]>>>()
 const MAX_CACHE_BYTES = 8 * 1024 * 1024
 /** Results that fit on a page of the default size seldom have a next page: searching again costs less than keeping them. */
 const MAX_SHORT_CARDS = 30
@@ -190,20 +184,11 @@ function cached(
   const key = `${q ?? ''}\0${set ?? ''}\0${language ?? ''}\0${region ?? ''}\0${rarity ?? ''}`
   let cache = caches.get(catalog)
   if (!cache) {
-    const byFilters = new Map<string, CardEntry[]>()
-    cache = { byFilters, oldest: oldestFirst(byFilters), bytes: 0 }
+    cache = byteBounded(MAX_CACHE_BYTES, bytesOf)
     caches.set(catalog, cache)
   }
-  const kept = cache.byFilters.get(key)
-  const list = kept ?? make()
+  const list = cache.get(key) ?? make()
   if (q && list.length <= MAX_SHORT_CARDS) return list
-  if (kept) cache.byFilters.delete(key)
-  else cache.bytes += bytesOf(key, list)
-  cache.byFilters.set(key, list)
-  while (cache.bytes > MAX_CACHE_BYTES) {
-    const [oldest, cards] = cache.oldest()!
-    cache.byFilters.delete(oldest)
-    cache.bytes -= bytesOf(oldest, cards)
-  }
+  cache.set(key, list)
   return list
 }

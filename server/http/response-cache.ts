@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Bytes, bufferOf } from '../catalog/bytes.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Service } from '../service.ts'
-import { oldestFirst } from '../text/oldest-first.ts'
+import { byteBounded } from '../text/byte-bounded.ts'
 import { entityTag, sendRevalidated } from './entity-tag.ts'
 import type { Prepared } from './fast-lane.ts'
 
@@ -10,6 +10,8 @@ import type { Prepared } from './fast-lane.ts'
 const MAX_BYTES = 32 * 1024 * 1024
 /** Estimated memory of an entry, in addition to its body and URL. */
 const ENTRY_OVERHEAD_BYTES = 200
+const bytesOf = (url: string, { body }: Prepared) => url.length + body.length + ENTRY_OVERHEAD_BYTES
+
 /** Hashes of URLs that are remembered. */
 const MAX_SEEN = 32 * 1024
 
@@ -39,10 +41,9 @@ export type ResponseCache = {
 
 /** Creates an empty cache. Above `maxBytes` it evicts the oldest responses. */
 export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTES): ResponseCache {
-  const entries = new Map<string, Prepared>()
-  const oldestEntry = oldestFirst(entries)
+  const noEntries = () => byteBounded(maxBytes, bytesOf)
+  let entries = noEntries()
   let source: Catalog | undefined
-  let totalBytes = 0
   const seen = new Int32Array(MAX_SEEN)
 
   /** Whether the URL was requested before: it compares a hash, because remembering URLs costs more than a wrong answer. */
@@ -55,28 +56,16 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
     return false
   }
 
-  const sizeOf = (url: string, { body }: Prepared) =>
-    url.length + body.length + ENTRY_OVERHEAD_BYTES
-
   const find = (url: string) => (source === ctx.catalog.current ? entries.get(url) : undefined)
 
   const keep: ResponseCache['keep'] = (url, catalog, entry) => {
     if (!isRepeated(url)) return
     if (source !== catalog) {
-      entries.clear()
-      totalBytes = 0
+      entries = noEntries()
       source = catalog
     }
-    const former = entries.get(url)
-    if (former) totalBytes -= sizeOf(url, former)
+    // A popular entry that is evicted returns with its next request.
     entries.set(url, { ...entry, body: bufferOf(entry.body) })
-    totalBytes += sizeOf(url, entry)
-    // Evicts the oldest entries. A popular one returns with its next request.
-    while (totalBytes > maxBytes) {
-      const [oldestUrl, oldest] = oldestEntry()!
-      entries.delete(oldestUrl)
-      totalBytes -= sizeOf(oldestUrl, oldest)
-    }
   }
 
   const sendCached = (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
