@@ -152,7 +152,7 @@ export function listPayouts(
 ): Promise<{ rows: Payout[]; total: number }> {
   const account = accountId ?? ALL_SELLERS
   const isOwn = (db: Db) => (accountId === undefined ? db`true` : db`p.account_id = ${accountId}`)
-  const isDue = state === 'due' || state === 'held'
+  const isStoredAsDue = state === 'due' || state === 'held'
   const read = (db: Db, ids: number[]) => readPayouts({ ...ctx, db }, ids)
   if (reference !== undefined || sliceKey !== undefined || runId !== undefined) {
     return readNewestPage(
@@ -184,14 +184,14 @@ export function listPayouts(
               ? db``
               : db`and p.id in (select payout_id from payout_transfers where run_id = ${runId})`
           }
-          ${state === undefined ? db`` : db`and p.state = ${isDue ? 'due' : state}`}
+          ${state === undefined ? db`` : db`and p.state = ${isStoredAsDue ? 'due' : state}`}
           ${state === 'due' ? db`and held.reason is null` : db``}
           ${state === 'held' ? db`and held.reason is not null` : db``}
       `,
       read,
     )
   }
-  if (!isDue) {
+  if (!isStoredAsDue) {
     const states = state === undefined ? STORED_STATES : [state]
     const { offset, perPage } = page
     return ctx.begin(async (db) => {
@@ -280,7 +280,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
       where p.id = any(${ids}::bigint[])
       order by array_position(${ids}::bigint[], p.id)
     `,
-    db<(PayoutLine & { id: number; isRecovery: boolean })[]>`
+    db<LineRow[]>`
       select
         p.id,
         e.order_id as "orderId",
@@ -293,8 +293,7 @@ async function readPayouts(ctx: Context, ids: number[]): Promise<Payout[]> {
           end,
           0
         )::bigint as "commissionCents",
-        0 as "refundsCents",
-        sum(e.seller_cents)::bigint as "shippingCents"
+        sum(e.seller_cents)::bigint as "sellerCents"
       from payouts p
       join postings e on e.slice_id = p.slice_id
       where
@@ -360,19 +359,25 @@ const NO_LINE = {
   shippingCents: 0,
 }
 
-/** Splits a line of the query, whose `shippingCents` is all that the seller got from its postings. */
+/** A line as the query reads it: `sellerCents` is all that the seller got from its postings. */
+type LineRow = Omit<PayoutLine, 'refundsCents' | 'shippingCents'> & {
+  id: number
+  isRecovery: boolean
+  sellerCents: number
+}
+
 function lineOf({
   orderId,
   isRecovery,
   grossCents,
   commissionCents,
-  shippingCents,
-}: PayoutLine & { isRecovery: boolean }): PayoutLine {
+  sellerCents,
+}: LineRow): PayoutLine {
   // A refund after this payout was recovered from another payout. Now that this one has failed, its lines contain the
   // refund, and this line gives back what was recovered already.
-  if (isRecovery) return { ...NO_LINE, refundsCents: -shippingCents }
-  if (orderId === null) return { ...NO_LINE, shippingCents }
-  const refundsCents = grossCents - commissionCents - shippingCents
+  if (isRecovery) return { ...NO_LINE, refundsCents: -sellerCents }
+  if (orderId === null) return { ...NO_LINE, shippingCents: sellerCents }
+  const refundsCents = grossCents - commissionCents - sellerCents
   return { orderId, grossCents, commissionCents, refundsCents, shippingCents: 0 }
 }
 
