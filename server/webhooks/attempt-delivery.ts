@@ -4,19 +4,21 @@ import { PrivateAddressError, publicAddresses } from '../outbound/guarded-connec
 import type { Network } from '../outbound/network.ts'
 import type { PinnedPools } from '../outbound/pinned-pools.ts'
 import { orAborted } from '../time/or-aborted.ts'
-import type { Attempt, ClaimedDelivery } from './delivery.ts'
+import type { Attempt, ClaimedDelivery, FailedAttempt } from './delivery.ts'
 import type { CachedEndpoint } from './endpoint-cache.ts'
 import { post, type Response, UnfinishedResponseError } from './post.ts'
 import { bodyOf, headersOf } from './request.ts'
 
 /** A finished attempt. */
-export type Attempted = {
-  attempt: Attempt
+export type Attempted =
   /** The receiver responded with a 2xx status. */
-  isTaken: boolean
-  /** A retry cannot succeed (§6.6.5). */
-  isHopeless: boolean
-}
+  | { attempt: Attempt; isTaken: true }
+  | {
+      attempt: FailedAttempt
+      isTaken: false
+      /** A retry cannot succeed (§6.6.5). */
+      isHopeless: boolean
+    }
 
 /**
  * Sends a delivery once (§6): resolves the host, refuses private addresses, signs, posts and reads the response, all
@@ -35,25 +37,24 @@ export async function attemptDelivery(
   if (stopping.aborted) return undefined
   const at = ctx.now()
   const startedAt = performance.now()
-  const finished = (result: Pick<Attempt, 'statusCode' | 'error' | 'response'>): Attempt => ({
-    at,
-    durationMs: Math.round(performance.now() - startedAt),
-    ...result,
-  })
+  const finished = <Result extends Pick<Attempt, 'statusCode' | 'error' | 'response'>>(
+    result: Result,
+  ) => ({ at, durationMs: Math.round(performance.now() - startedAt), ...result })
   const timeout = new AbortController()
   const abort = () => timeout.abort(new DOMException('The attempt timed out.', 'TimeoutError'))
   const timer = setTimeout(abort, ctx.config.webhookTimeoutMs)
   stopping.addEventListener('abort', abort)
   try {
-    const { statusCode, text } = await send(ctx, pools, endpoint, delivery, {
+    const { statusCode, text: response } = await send(ctx, pools, endpoint, delivery, {
       at,
       signal: timeout.signal,
     })
-    const isTaken = statusCode >= 200 && statusCode < 300
-    const error = isTaken ? null : errorFor(statusCode)
+    if (statusCode >= 200 && statusCode < 300) {
+      return { attempt: finished({ statusCode, error: null, response }), isTaken: true }
+    }
     return {
-      attempt: finished({ statusCode, error, response: text }),
-      isTaken,
+      attempt: finished({ statusCode, error: errorFor(statusCode), response }),
+      isTaken: false,
       isHopeless: false,
     }
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Db, Fragment } from '../database/sql.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { addNotice } from '../notices/notices.ts'
 import { attemptRow } from './attempt-row.ts'
-import { type Attempt, type ClaimedDelivery, MAX_ATTEMPTS_KEPT } from './delivery.ts'
+import { type ClaimedDelivery, type FailedAttempt, MAX_ATTEMPTS_KEPT } from './delivery.ts'
 import { disabledEmail, type FailingEndpoint, publicPartOf, warningEmail } from './emails.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 import { type Capacity, INITIAL_CONCURRENCY } from './endpoint-concurrency.ts'
@@ -307,7 +307,7 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
 export function failDelivery(
   ctx: Context,
   delivery: ClaimedDelivery,
-  attempt: Attempt,
+  attempt: FailedAttempt,
 ): Promise<void> {
   return inTransaction(ctx, async (tx) => {
     const { db, now } = tx
@@ -315,7 +315,7 @@ export function failDelivery(
       { delivery, attempt, status: 'failed', nextAttemptAt: null },
     ])
     if (recorded === 0) return
-    const reason = attempt.error ?? `status ${attempt.statusCode}`
+    const reason = attempt.error
     const [endpoint] = await db<(FailingEndpoint & { accountId: number; failures: number })[]>`
       update webhook_endpoints w
       set

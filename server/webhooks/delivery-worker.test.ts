@@ -27,7 +27,7 @@ import {
 } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { until } from '../test/until.ts'
-import type { ClaimedDelivery } from './delivery.ts'
+import type { ClaimedDelivery, FailedAttempt } from './delivery.ts'
 import {
   claimForAllEndpoints,
   claimForEndpoints,
@@ -427,7 +427,9 @@ describe('claims', () => {
     set leased_until = clock_timestamp() - interval '1 millisecond'
     where endpoint_id = ${endpoint.id}
   `
-  const late = (delivery: ClaimedDelivery): Outcome & { status: 'pending'; attempt: object } => ({
+  const late = (
+    delivery: ClaimedDelivery,
+  ): Outcome & { status: 'pending'; attempt: FailedAttempt } => ({
     delivery,
     attempt: {
       at: app.ctx.now(),

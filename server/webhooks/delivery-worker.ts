@@ -221,6 +221,6 @@ async function recordAttempt(
     ctx.log.info({ delivery: id, endpoint: endpointId, event, reason }, failureMessage(outcome))
   }
   await persistently(ctx, 'cannot record a delivery attempt; retrying', () =>
-    outcome.status === 'failed' ? failDelivery(ctx, delivery, attempt) : record(outcome),
+    outcome.status === 'failed' ? failDelivery(ctx, delivery, outcome.attempt) : record(outcome),
   )
 }

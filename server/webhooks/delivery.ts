@@ -15,6 +15,9 @@ export type Attempt = {
   response: string | null
 }
 
+/** A failed one. */
+export type FailedAttempt = Attempt & { error: string }
+
 /** The latest attempts that a delivery's log keeps: a seller may request resends without limit. */
 export const MAX_ATTEMPTS_KEPT = 50
 

@@ -2,7 +2,7 @@ import { webhooksPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
 import type { NewMail } from '../mail/mail.ts'
 import { textFor } from '../mail/text.ts'
-import type { Attempt } from './delivery.ts'
+import type { FailedAttempt } from './delivery.ts'
 import { DISABLED_AFTER, WARNED_AFTER } from './endpoint.ts'
 
 /** An endpoint and its seller. */
@@ -12,7 +12,7 @@ export type FailingEndpoint = { url: string; shopName: string; email: string }
 export const warningEmail = (
   ctx: Pick<Context, 'config'>,
   endpoint: FailingEndpoint,
-  last: Attempt,
+  last: FailedAttempt,
 ): NewMail =>
   email(endpoint, 'A webhook endpoint is failing', [
     `The last ${WARNED_AFTER} deliveries to ${publicPartOf(endpoint.url)} failed.`,
@@ -25,7 +25,7 @@ export const warningEmail = (
 export const disabledEmail = (
   ctx: Pick<Context, 'config'>,
   endpoint: FailingEndpoint,
-  last: Attempt,
+  last: FailedAttempt,
 ): NewMail =>
   email(endpoint, 'A webhook endpoint was disabled', [
     `The last ${DISABLED_AFTER} deliveries to ${publicPartOf(endpoint.url)} failed. The endpoint was disabled and receives no further events.`,
@@ -45,5 +45,4 @@ export function publicPartOf(url: string): string {
   return origin + pathname
 }
 
-const reasonOf = ({ error, statusCode }: Attempt) =>
-  `The last attempt failed: ${error ?? `status ${statusCode}`}`
+const reasonOf = ({ error }: FailedAttempt) => `The last attempt failed: ${error}`

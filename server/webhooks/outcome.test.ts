@@ -26,14 +26,14 @@ const RETRIED = { ...NEW, tries: 1, firstAttemptAt: FIRST }
 const LAST = { ...NEW, tries: 4, firstAttemptAt: FIRST }
 const RESENT = { ...LAST, isResend: true, resendAt: NOW }
 
-const attempted = (isTaken: boolean, isHopeless = false): Attempted => ({
-  attempt: { at: NOW, statusCode: null, error: null, durationMs: 5, response: null },
-  isTaken,
-  isHopeless,
-})
-const SUCCESS = attempted(true)
-const FAILURE = attempted(false)
-const PRIVATE_ADDRESS = attempted(false, true)
+const ATTEMPT = { at: NOW, statusCode: null, error: null, durationMs: 5, response: null }
+const SUCCESS: Attempted = { attempt: ATTEMPT, isTaken: true }
+const FAILURE: Attempted = {
+  attempt: { ...ATTEMPT, error: 'The connection was refused.' },
+  isTaken: false,
+  isHopeless: false,
+}
+const PRIVATE_ADDRESS: Attempted = { ...FAILURE, isHopeless: true }
 
 it.each<[string, ClaimedDelivery, Attempted, string, Date | null]>([
   ['a successful first attempt delivers the event', NEW, SUCCESS, 'delivered', null],

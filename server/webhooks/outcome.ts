@@ -1,5 +1,5 @@
 import type { Attempted } from './attempt-delivery.ts'
-import type { Attempt, ClaimedDelivery } from './delivery.ts'
+import type { Attempt, ClaimedDelivery, FailedAttempt } from './delivery.ts'
 import { nextTryAt } from './retry-schedule.ts'
 
 /** The result of a claimed delivery, to be recorded. */
@@ -11,18 +11,18 @@ export type Outcome = {
   | { status: 'pending'; nextAttemptAt: Date }
   // `unchanged`: a resend doesn't affect the status, unless it succeeds.
   | { status: 'delivered' | 'skipped' | 'unchanged'; nextAttemptAt: null }
-  | { status: 'failed'; nextAttemptAt: null }
+  | { status: 'failed'; nextAttemptAt: null; attempt: FailedAttempt }
 )
 
 /** `failDelivery` records a failed delivery, `recordOutcomes` every other outcome. */
 export type RecordableOutcome = Exclude<Outcome, { status: 'failed' }>
 
 /** The outcome of an attempt (§6.6). */
-export function outcomeOf(
-  delivery: ClaimedDelivery,
-  { attempt, isTaken, isHopeless }: Attempted,
-): Outcome {
-  if (isTaken) return { delivery, attempt, status: 'delivered', nextAttemptAt: null }
+export function outcomeOf(delivery: ClaimedDelivery, attempted: Attempted): Outcome {
+  if (attempted.isTaken) {
+    return { delivery, attempt: attempted.attempt, status: 'delivered', nextAttemptAt: null }
+  }
+  const { attempt, isHopeless } = attempted
   if (delivery.isResend) return { delivery, attempt, status: 'unchanged', nextAttemptAt: null }
   const nextAttemptAt = isHopeless
     ? undefined
