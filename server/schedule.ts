@@ -54,7 +54,11 @@ const RECURRING_JOBS: RecurringJob[] = [
   },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
   { name: 'forget removed listings', everyMs: 10 * SECONDS, run: forgetRemoved },
-  { name: 'add up the numbers of listings and orders', everyMs: 5 * SECONDS, run: foldCounts },
+  {
+    name: 'add up the numbers of listings, orders, payouts and shipments',
+    everyMs: 5 * SECONDS,
+    run: foldCounts,
+  },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   { name: 'cancel overdue orders', everyMs: 10 * MINUTES, run: cancelOverdue },
   { name: 'remind sellers of waiting orders', everyMs: 10 * MINUTES, run: remindSellers },
