@@ -6,8 +6,8 @@ import type { Begin } from './database/transactions.ts'
 import type { Log } from './log.ts'
 
 /**
- * The context that every verb receives as its first argument; there are no globals. A verb that needs more of the
- * service (see service.ts) says so in its signature: `Context & { files: FileStore }`.
+ * The context that every verb receives as its first argument. A verb that needs more of the service (see service.ts) says
+ * so in its signature: `Context & { files: FileStore }`.
  */
 export type Context = {
   config: Config
