@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
+import { addNewRows, isUncounted, type SummedRows } from '../database/new-rows.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 
 /**
@@ -36,7 +36,7 @@ export const numberOfEntries = (db: Db, field: string, value: string, isMatch: F
   coalesce(
     (select number from audit_counts where field = ${field} and value = ${value}), 0
   )
-  + (select count(*) from audit_entries where ${isNew(db, AUDIT_ENTRIES)} and ${isMatch})
+  + (select count(*) from audit_entries where ${isUncounted(db, AUDIT_ENTRIES)} and ${isMatch})
 `
 
 /** Deletes at most `max` entries from before a time, and subtracts those that were counted. Returns their number. */

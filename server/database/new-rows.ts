@@ -11,13 +11,13 @@ export type SummedRows = {
   /** The table whose only row has the id up to which the rows are added up. */
   state: string
   /** Adds these rows to the sums. */
-  add: (db: Db, isNew: Fragment) => PromiseLike<unknown>
+  add: (db: Db, isInBatch: Fragment) => PromiseLike<unknown>
 }
 
 /** Rows that one transaction adds up: it must stay far below its time limit. */
 const BATCH_ROWS = 50_000
 
-/** Adds the rows before which no open transaction can add any more. */
+/** Adds the rows below the lowest id that an open transaction may still insert. */
 export async function addNewRows(ctx: { db: Db; begin: Begin }, rows: SummedRows): Promise<void> {
   const [found] = await ctx.db<{ any: boolean; end: number | null }[]>`
     select counted_to < seen_to or newest.id >= seen_to as any, newest.id + 1 as end
@@ -92,7 +92,7 @@ export async function endOfBatch(
 }
 
 /** SQL condition: a row that the sums don't contain yet. */
-export const isNew = (db: Db, { table, state }: SummedRows) => db`
+export const isUncounted = (db: Db, { table, state }: SummedRows) => db`
   id >= (select counted_to from ${db(state)})
   -- A second bound, after which the planner expects few rows, as there are.
   and id <= (select max(id) from ${db(table)})

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { addNewRows, isNew, type SummedRows } from '../database/new-rows.ts'
+import { addNewRows, isUncounted, type SummedRows } from '../database/new-rows.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import type { PostingKind } from '../enums.ts'
@@ -263,7 +263,7 @@ function totalOf(
         from ledger_accounts
         where account_id = ${accountId} and ${isOfKind}
       )
-      + ${entries(isNew(db, POSTINGS))}
+      + ${entries(isUncounted(db, POSTINGS))}
     `
   }
   // The whole days of the period.
@@ -280,7 +280,7 @@ function totalOf(
         and day >= ${dayOf(begin)}
         ${end === undefined ? db`` : db`and day < ${dayOf(end)}`}
     )
-    + ${entries(isNew(db, POSTINGS))}
+    + ${entries(isUncounted(db, POSTINGS))}
     ${from === undefined ? db`` : db`+ ${entries(db`${isOld} and p.created_at < ${begin}`)}`}
     ${end === undefined ? db`` : db`+ ${entries(db`${isOld} and p.created_at >= ${end}`)}`}
   `
@@ -371,7 +371,7 @@ export const readBalances = ({ begin }: Context): Promise<Map<string, number>> =
           union all
           select buyers_cents, commission_cents, shipping_cents, refunds_cents, payouts_cents
           from postings
-          where ${isNew(db, POSTINGS)}
+          where ${isUncounted(db, POSTINGS)}
         ) sums
       `,
       db<{ account: string; cents: number }[]>`
@@ -379,7 +379,7 @@ export const readBalances = ({ begin }: Context): Promise<Map<string, number>> =
         from (
           select account_id, seller_cents from ledger_accounts
           union all
-          select account_id, seller_cents from postings where ${isNew(db, POSTINGS)}
+          select account_id, seller_cents from postings where ${isUncounted(db, POSTINGS)}
         ) sums
         group by account_id
         order by account_id

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { inTransaction } from '../database/in-transaction.ts'
-import { addNewRows, endOfBatch, isNew, type SummedRows } from '../database/new-rows.ts'
+import { addNewRows, endOfBatch, isUncounted, type SummedRows } from '../database/new-rows.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { keptFrom } from './kept.ts'
 
@@ -75,7 +75,7 @@ export const numberKept = (db: Db, isListed: Fragment): Fragment => db`
     + (
       select count(*)
       from deliveries
-      where ${isNew(db, DELIVERIES)} and ${isListed}
+      where ${isUncounted(db, DELIVERIES)} and ${isListed}
     )
     + (
       select count(*)
