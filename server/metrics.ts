@@ -14,6 +14,7 @@ import type { Config } from './config.ts'
 import type { Db } from './database/sql.ts'
 
 const UNREADABLE = [400, 408, 431]
+const LIMITS = ['read', 'write', 'authentication'] as const
 const MAIL_OUTCOMES = ['sent', 'captured', 'logged', 'failed', 'given_up'] as const
 const PHOTO_OUTCOMES = ['stored', 'failed'] as const
 const LABEL_OUTCOMES = ['ready', 'processing', 'action_required', 'refused', 'unknown'] as const
@@ -43,8 +44,7 @@ export type Metrics = {
   observeRequest(method: string, route: string, status: number, seconds: number): void
   /** Counts a response to bytes that are not a complete request. */
   countUnreadable(status: number): void
-  /** @param limit `read`, `write` or `authentication` */
-  countRateLimited(limit: string): void
+  countRateLimited(limit: (typeof LIMITS)[number]): void
   observeDeliveryAttempt(isDelivered: boolean, seconds: number): void
   countMailAttempt(outcome: MailOutcome): void
   countPhotoAttempt(outcome: (typeof PHOTO_OUTCOMES)[number]): void
@@ -110,18 +110,19 @@ export function createMetrics({
   })
 
   const requests = requestHistogram(registry)
-  const limited = new Counter({
-    name: 'cardstall_rate_limited_total',
-    help: 'Requests refused because a limit was reached',
-    labelNames: ['limit'],
-    registers: [registry],
-  })
-  const unreadable = new Counter({
-    name: 'cardstall_http_unreadable_requests_total',
-    help: 'Requests that were answered before they were read: invalid HTTP, slow, or with large headers',
-    labelNames: ['status'],
-    registers: [registry],
-  })
+  const counterBy = counterIn(registry)
+  const limited = counterBy(
+    'cardstall_rate_limited_total',
+    'Requests refused because a limit was reached',
+    'limit',
+    LIMITS,
+  )
+  const unreadable = counterBy(
+    'cardstall_http_unreadable_requests_total',
+    'Requests that were answered before they were read: invalid HTTP, slow, or with large headers',
+    'status',
+    UNREADABLE,
+  )
   const attempts = new Histogram({
     name: 'cardstall_webhook_attempt_duration_seconds',
     help: 'Duration of an attempt at a webhook delivery',
@@ -142,7 +143,6 @@ export function createMetrics({
   })
   if (!hasRedis) redisUp.remove()
 
-  const counterBy = counterIn(registry)
   const mails = counterBy(
     'cardstall_mail_attempts_total',
     'Attempts at sending an e-mail',
@@ -191,8 +191,6 @@ export function createMetrics({
     'result',
     IMPORT_RESULTS,
   )
-  for (const status of UNREADABLE) unreadable.labels(String(status)).inc(0)
-  for (const kind of ['read', 'write', 'authentication']) limited.labels(kind).inc(0)
 
   const sumWith = async (read: NonNullable<typeof others>) => {
     const own = await registry.getMetricsAsJSON()
@@ -211,13 +209,8 @@ export function createMetrics({
       histogram.observe(seconds)
     },
 
-    countUnreadable(status) {
-      unreadable.labels(String(status)).inc()
-    },
-    countRateLimited(limit) {
-      limited.labels(limit).inc()
-    },
-
+    countUnreadable: (status) => unreadable.labels(String(status)).inc(),
+    countRateLimited: (limit) => limited.labels(limit).inc(),
     countMailAttempt: (outcome) => mails.labels(outcome).inc(),
     countPhotoAttempt: (outcome) => photos.labels(outcome).inc(),
     countLabelPurchase: (outcome) => labels.labels(outcome).inc(),
@@ -257,9 +250,9 @@ export function createMetrics({
 /** Makes counters with one label. Every value starts at 0, so that `increase()` sees its first increment. */
 const counterIn =
   (registry: Registry) =>
-  (name: string, help: string, label: string, values: readonly string[]): Counter => {
+  (name: string, help: string, label: string, values: readonly (string | number)[]): Counter => {
     const counter = new Counter({ name, help, labelNames: [label], registers: [registry] })
-    for (const value of values) counter.labels(value).inc(0)
+    for (const value of values) counter.labels(String(value)).inc(0)
     return counter
   }
 
