@@ -114,6 +114,9 @@ export async function requireUnerasedBuyer({ db }: Context, sliceId: number): Pr
     join checkouts c on c.id = s.checkout_id
     where s.id = ${sliceId} and c.erased_at is not null
   `
-  if (erased)
-    throw conflict('The buyer’s data was erased, so no text of or to the buyer is stored.')
+  if (erased) throw buyerErased()
 }
+
+/** The error about a text of or to a buyer whose data was erased. */
+export const buyerErased = () =>
+  conflict('The buyer’s data was erased, so no text of or to the buyer is stored.')

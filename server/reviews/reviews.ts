@@ -8,7 +8,7 @@ import { sendMail } from '../mail/outbox.ts'
 import { partiesOf } from '../orders/emails.ts'
 import { lockSlice } from '../orders/locks.ts'
 import { getOrder, getSliceId } from '../orders/orders.ts'
-import { requireUnerasedBuyer } from '../orders/slice.ts'
+import { buyerErased, requireUnerasedBuyer } from '../orders/slice.ts'
 import { DAYS } from '../time/units.ts'
 import { newReviewEmail } from './emails.ts'
 import { type Review, reviewNotFound } from './review.ts'
@@ -117,9 +117,9 @@ export const replyToReview = (
     `
     if (!found) throw reviewNotFound()
     await lockSlice(tx, found.sliceId)
-    await requireReview(tx, accountId, id)
-    await requireUnerasedBuyer(tx, found.sliceId)
-    const { reply } = await getReview(tx, id)
+    const { removedAt, isBuyerErased, reply } = await getReview(tx, id)
+    if (removedAt) throw reviewNotFound()
+    if (isBuyerErased) throw buyerErased()
     if (former !== undefined && reply !== former && reply !== text) {
       throw conflict('Another reply was saved meanwhile. Reply again to replace it.')
     }
