@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -12,6 +13,11 @@ beforeAll(async () => {
 
 const create = (payload: unknown, headers: Record<string, string> = {}) =>
   app.operator.post('/operator/v1/accounts', { payload: payload as string, headers })
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+/** A parameter in a path of a description. */
+const PARAMETER = /\{\w+\}/g
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -94,6 +100,29 @@ describe('URLs', () => {
     expect((await app.anyone.patch('/v1/sets/x?y=1')).status).toBe(405)
     // A semicolon is part of the path.
     expect((await app.anyone.get('/v1/me;x=1')).status).toBe(404)
+  })
+
+  it('every path of the published APIs refuses each method that its description lacks, with the others in Allow', async () => {
+    for (const api of ['seller', 'operator', 'tools']) {
+      const file = new URL(`../../openapi/${api}.json`, import.meta.url)
+      const { servers, paths } = JSON.parse(await readFile(file, 'utf8'))
+      const known = Object.entries<Record<string, object>>(paths)
+      for (const [path, operations] of known) {
+        const url = new URL(servers[0].url).pathname + path.replaceAll(PARAMETER, '1')
+        for (const method of METHODS) {
+          // A path such as /staff/me is also one of /staff/{id}.
+          const isServed = known.some(
+            ([other, { [method]: operation }]) =>
+              operation && new RegExp(`^${other.replaceAll(PARAMETER, '[^/]+')}$`).test(path),
+          )
+          if (isServed) continue
+          const { status, headers } = await app.anyone[method](url)
+          expect([url, method, status]).toEqual([url, method, 405])
+          const allowed = headers.allow!.toLowerCase().split(', ')
+          expect(allowed.filter((name) => name !== 'head')).toEqual(Object.keys(operations).sort())
+        }
+      }
+    }
   })
 
   it('an unusual method gets a 405 like any other', async () => {

@@ -156,11 +156,6 @@ describe('POST /operator/v1/checkouts', () => {
     const { status, body } = await sendCart(app, [...lines, [other, 1], [other, 1]])
     expect([status, Object.keys(body.error.fields)]).toEqual([422, ['lines']])
   })
-
-  it('/operator/v1/checkouts refuses other methods with 405 and an Allow header', async () => {
-    const { status, headers } = await app.operator.delete(CHECKOUTS)
-    expect([status, headers.allow]).toEqual([405, 'POST'])
-  })
 })
 
 describe('shipping options of a slice', () => {

@@ -333,15 +333,6 @@ describe('the listing id in the path', () => {
       }
     }
   })
-
-  it('/v1/listings/{listing} refuses other methods with 405 and an Allow header', async () => {
-    const { id } = await newListing()
-    for (const method of ['get', 'post', 'put'] as const) {
-      const { status, body, headers } = await seller[method](pathOf(id))
-      expect([status, body.error.type]).toEqual([405, 'method_not_allowed'])
-      expect(headers.allow).toBe('DELETE, PATCH')
-    }
-  })
 })
 
 describe('concurrent changes', () => {

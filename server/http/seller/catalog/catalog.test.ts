@@ -73,15 +73,6 @@ describe.each(ENDPOINTS)('GET %s', (path) => {
     expect([slashed.status, slashed.body]).toEqual([200, plain.body])
   })
 
-  it.each(['post', 'put', 'patch', 'delete'] as const)(
-    'a catalog endpoint refuses %s with 405 and an Allow header',
-    async (method) => {
-      const { status, body, headers } = await seller[method](path)
-      expect([status, body.error.type]).toEqual([405, 'method_not_allowed'])
-      expect(headers.allow).toBe('GET, HEAD')
-    },
-  )
-
   it('a catalog endpoint ignores unknown parameters', async () => {
     const { body } = await seller.get(path)
     const response = await seller.get(`${path}?utm_source=mail&fields[]=name&__proto__=1&x=%00`)
