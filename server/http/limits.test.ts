@@ -53,6 +53,21 @@ describe('rate limits', () => {
     expect((await other.get('/v1/me')).headers['x-ratelimit-remaining']).toBe('2')
   })
 
+  it('a request that is neither GET nor HEAD counts as a write, and used-up writes leave the reads', async () => {
+    for (const [method, path] of [
+      ['post', '/v1/webhooks'],
+      ['patch', '/v1/listings/1'],
+      ['delete', '/v1/listings/1'],
+    ] as const) {
+      const seller = await app.seller()
+      const { headers } = await seller[method](path)
+      expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
+      await seller[method](path)
+      expect((await seller[method](path)).status).toBe(429)
+      expect((await seller.get('/v1/me')).headers['x-ratelimit-remaining']).toBe('2')
+    }
+  })
+
   it('the rate limit is checked after the account’s access and before the scope', async () => {
     const narrow = await app.seller({ scopes: ['orders:read'] })
     for (let i = 0; i < 3; i++) expect((await narrow.get('/v1/series')).status).toBe(403)

@@ -119,12 +119,6 @@ describe('PATCH /v1/listings/{listing}', () => {
     await advance(app.operator, 15 * 60)
     expect(await listed(seller, listing.id)).toMatchObject({ quantity_available: 3 })
   })
-
-  it('PATCH /v1/listings/{listing}/ works with a trailing slash', async () => {
-    const { id } = await newListing()
-    const { status } = await seller.patch(`${pathOf(id)}/`, { payload: { price: 3 } })
-    expect(status).toBe(200)
-  })
 })
 
 describe('updated_at', () => {

@@ -113,16 +113,10 @@ describe('POST /v1/listings', () => {
     expect([status, body.error.type]).toEqual([415, 'unsupported_media_type'])
   })
 
-  it('POST /v1/listings/ works with a trailing slash', async () => {
-    const payload = { items: [cardItem()] }
-    expect((await (await app.seller()).post('/v1/listings/', { payload })).body.created).toBe(1)
-  })
-
   it('POST /v1/listings counts as one write, however many items it has', async () => {
-    const limited = await startTestApp({ template: 'fixture', settings: { RATE_LIMIT_WRITE: '2' } })
-    const seller = await limited.seller()
-    const { headers } = await createListings(seller, items(100))
-    expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
+    const { headers } = await createListings(await app.seller(), items(100))
+    const left = Number(headers['x-ratelimit-limit']) - 1
+    expect(headers['x-ratelimit-remaining']).toBe(String(left))
   })
 })
 

@@ -180,14 +180,4 @@ describe('DELETE /v1/listings/{listing}', () => {
     expect((await seller.delete(pathOf(id), options)).status).toBe(204)
     expect(await listed(seller, id)).toBeUndefined()
   })
-
-  it('DELETE /v1/listings/{listing}/ works with a trailing slash', async () => {
-    expect((await seller.delete(`${pathOf(await newListing())}/`)).status).toBe(204)
-  })
-
-  it('DELETE /v1/listings/{listing} counts as a write', async () => {
-    const limited = await startTestApp({ settings: { RATE_LIMIT_WRITE: '2' } })
-    const { headers } = await (await limited.seller()).delete(pathOf(1))
-    expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
-  })
 })

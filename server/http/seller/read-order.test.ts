@@ -167,10 +167,4 @@ describe('GET /v1/orders/{order}', () => {
       expect([status, body.error.type]).toEqual([403, 'authorization_error'])
     }
   })
-
-  it('GET /v1/orders/{order} counts as a read', async () => {
-    const limited = await startTestApp({ settings: { RATE_LIMIT_READ: '2' } })
-    const { headers } = await (await limited.seller()).get(`${ORDERS}/1`)
-    expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
-  })
 })

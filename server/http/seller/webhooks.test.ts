@@ -543,29 +543,6 @@ describe('access to /v1/webhooks', () => {
   })
 })
 
-describe('rate limits of /v1/webhooks', () => {
-  it('listing webhook endpoints counts as reading; registering and deleting count as writing', async () => {
-    const strict = await startTestApp({
-      settings: { RATE_LIMIT_READ: '7', RATE_LIMIT_WRITE: '3' },
-      rateLimitTime: () => 0,
-    })
-    const by = await strict.seller()
-    const limitOf = ({ headers }: { headers: Record<string, string> }) => [
-      headers['x-ratelimit-limit'],
-      headers['x-ratelimit-remaining'],
-    ]
-    expect(limitOf(await by.get(WEBHOOKS))).toEqual(['7', '6'])
-    const made = await register({}, by)
-    expect(limitOf(made)).toEqual(['3', '2'])
-    expect(limitOf(await register({ url: 5 }, by))).toEqual(['3', '1'])
-    expect(limitOf(await by.delete(`${WEBHOOKS}/${made.body.data.id}`))).toEqual(['3', '0'])
-    const { status, body, headers } = await register({ url: 5 }, by)
-    expect([status, body.error.type]).toEqual([429, 'rate_limited'])
-    expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1)
-    expect((await by.get(WEBHOOKS)).status).toBe(200)
-  })
-})
-
 /** The tables that contain a text, as plain text or hex. */
 async function tablesContaining(text: string): Promise<string[]> {
   const { db } = app.ctx
