@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
-import { advance } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
 const ACCOUNTS = '/operator/v1/accounts'
@@ -177,45 +176,6 @@ describe('an Idempotency-Key on POST /operator/v1/accounts', () => {
     expect(first.status).toBe(201)
     expect(second.status).toBe(201)
     expect(second.text).toBe(first.text)
-  })
-
-  it('concurrent requests with one Idempotency-Key open one account', async () => {
-    const wanted = newAccount()
-    const headers = { 'idempotency-key': 'open-2' }
-    const responses = await Promise.all(Array.from({ length: 5 }, () => create(wanted, headers)))
-    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
-    const rows = await app.ctx.db`select 1 from accounts where email = ${wanted.email}`
-    expect(rows.length).toBe(1)
-  })
-
-  it('an account’s Idempotency-Key with another body gets a 422', async () => {
-    const headers = { 'idempotency-key': 'open-3' }
-    await create(newAccount(), headers)
-    const { status, body } = await create(newAccount(), headers)
-    expect(status).toBe(422)
-    expect(Object.keys(body.error.fields)).toEqual(['Idempotency-Key'])
-  })
-
-  it('the Idempotency-Key of a refused account can be used again', async () => {
-    const wanted = newAccount({ slug: 'free-soon' })
-    const holder = (await create(newAccount({ slug: 'free-soon' }))).body.data.id
-    const headers = { 'idempotency-key': 'open-4' }
-    expect((await create(wanted, headers)).status).toBe(422)
-    await app.operator.patch(`${ACCOUNTS}/${holder}`, { payload: { slug: 'moved-away' } })
-    expect((await create(wanted, headers)).status).toBe(201)
-  })
-
-  it('an account’s Idempotency-Key expires after 24 hours', async () => {
-    const wanted = newAccount()
-    const headers = { 'idempotency-key': 'open-5' }
-    await create(wanted, headers)
-    await advance(app.operator, 86_400)
-    expect((await create(wanted, headers)).body.error.fields).toHaveProperty('email')
-  })
-
-  it('an Idempotency-Key of 256 characters gets a 422', async () => {
-    const { status } = await create(newAccount(), { 'idempotency-key': 'x'.repeat(256) })
-    expect(status).toBe(422)
   })
 })
 

@@ -312,33 +312,6 @@ describe('an Idempotency-Key on POST /operator/v1/reservations', () => {
     await shop.delete(`/v1/listings/${listing}`)
     expect((await reserveUnits({ listing_id: listing }, 'hold-2')).text).toBe(first.text)
   })
-
-  it('an Idempotency-Key with another body gets a 422 and reserves nothing', async () => {
-    const listing = await listWith(5)
-    await reserveUnits({ listing_id: listing, quantity: 1 }, 'hold-3')
-    const { status, body } = await reserveUnits({ listing_id: listing, quantity: 2 }, 'hold-3')
-    expect(status).toBe(422)
-    expect(Object.keys(body.error.fields)).toEqual(['Idempotency-Key'])
-    expect(await available(listing)).toBe(4)
-  })
-
-  it('concurrent reservations with one Idempotency-Key reserve once', async () => {
-    const listing = await listWith(50)
-    const responses = await Promise.all(
-      Array.from({ length: 30 }, () => reserveUnits({ listing_id: listing }, 'hold-4')),
-    )
-    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([201]))
-    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
-    expect(await available(listing)).toBe(49)
-  })
-
-  it('the Idempotency-Key of a refused reservation can be used again', async () => {
-    const listing = await listWith(1)
-    const first = await hold(app.operator, listing, 1)
-    expect((await reserveUnits({ listing_id: listing }, 'hold-5')).status).toBe(409)
-    await app.operator.delete(`${RESERVATIONS}/${first}`)
-    expect((await reserveUnits({ listing_id: listing }, 'hold-5')).status).toBe(201)
-  })
 })
 
 describe('concurrent carts', () => {
