@@ -152,49 +152,10 @@ describe.each(LISTS)('pages of %s', (path) => {
     expect(body.data.length).toBe(Math.min(30, body.meta.total))
   })
 
-  it.each(['0', '-1', 'abc', '1.5', '1000000001', '99999999999999999999', '1e3', '0x1', '١', '+1'])(
-    'page=%s gets a 422',
-    async (page) => {
-      const { status, body } = await seller.get(`${path}?page=${encodeURIComponent(page)}`)
-      expect([status, body.error.type]).toEqual([422, 'validation_error'])
-      expect(Object.keys(body.error.fields)).toEqual(['page'])
-      expect(body.error.fields.page).toEqual([body.error.message])
-    },
-  )
-
-  it.each(['%ED%A0%80', '%00', '1%00'])(
-    'page=%s, which is not valid text, gets a 422',
-    async (page) => {
-      const { status, body } = await seller.get(`${path}?page=${page}`)
-      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['page']])
-    },
-  )
-
-  it('an empty page parameter means the first page', async () => {
-    const { body } = await seller.get(`${path}?page=`)
-    expect(body).toEqual((await seller.get(path)).body)
-  })
-
-  it('page=1000000000 is the largest valid page', async () => {
-    const { status, body } = await seller.get(`${path}?page=1000000000`)
-    expect([status, body.data, body.meta.current_page]).toEqual([200, [], 1_000_000_000])
-    expect(body.links.prev).toBe(`${PUBLIC_URL}${path}?page=999999999`)
-  })
-
-  it.each([
-    ['500', 100],
-    ['101', 100],
-    ['0', 1],
-    ['-3', 1],
-    ['abc', 30],
-    ['', 30],
-    ['10.7', 10],
-    ['%00', 30],
-    ['%ED%A0%80', 30],
-  ])('per_page=%s is clamped to %i and never refused', async (sent, used) => {
-    const { status, body } = await seller.get(`${path}?per_page=${sent}`)
-    expect([status, body.meta.per_page]).toEqual([200, used])
-    expect(body.data.length).toBe(Math.min(used, body.meta.total))
+  it('every list refuses an invalid page, and clamps an invalid per_page', async () => {
+    const { status, body } = await seller.get(`${path}?page=0`)
+    expect([status, Object.keys(body.error.fields)]).toEqual([422, ['page']])
+    expect((await seller.get(`${path}?per_page=500`)).body.meta.per_page).toBe(100)
   })
 
   it('a page past the end is empty and links to the page before it as prev', async () => {
@@ -244,18 +205,7 @@ describe.each(LISTS)('pages of %s', (path) => {
     })
   })
 
-  it('path and links leave out a trailing slash; path leaves out the query', async () => {
-    const { body } = await seller.get(`${path}/?page=1`)
-    expect(body.meta.path).toBe(PUBLIC_URL + path)
-    expect(body.links.first).toBe(`${PUBLIC_URL}${path}?page=1`)
-  })
-
-  it('path and links start with PUBLIC_URL, whatever the Host header', async () => {
-    const { body } = await seller.get(path, { headers: { host: 'evil.example' } })
-    expect(body.meta.path).toBe(PUBLIC_URL + path)
-  })
-
-  it.each([1, 3, 7, 30])('paging with per_page=%i shows each record once', async (perPage) => {
+  it.each([1, 7])('paging with per_page=%i shows each record once', async (perPage) => {
     const whole = (await seller.get(`${path}?per_page=100`)).body
     const pages = await walk(seller, `${path}?per_page=${perPage}`)
     expect(pages).toHaveLength(Math.ceil(whole.meta.total / perPage))
@@ -288,6 +238,66 @@ describe.each(LISTS)('pages of %s', (path) => {
       const walked = await allRecords(seller, `${path}?per_page=1&q=${q}`)
       expect(walked.map(keyOf)).toEqual(whole.map(keyOf))
     }
+  })
+})
+
+describe('the parameters of a list', () => {
+  const path = '/v1/cards'
+
+  it.each(['0', '-1', 'abc', '1.5', '1000000001', '99999999999999999999', '1e3', '0x1', '١', '+1'])(
+    'page=%s gets a 422',
+    async (page) => {
+      const { status, body } = await seller.get(`${path}?page=${encodeURIComponent(page)}`)
+      expect([status, body.error.type]).toEqual([422, 'validation_error'])
+      expect(Object.keys(body.error.fields)).toEqual(['page'])
+      expect(body.error.fields.page).toEqual([body.error.message])
+    },
+  )
+
+  it.each(['%ED%A0%80', '%00', '1%00'])(
+    'page=%s, which is not valid text, gets a 422',
+    async (page) => {
+      const { status, body } = await seller.get(`${path}?page=${page}`)
+      expect([status, Object.keys(body.error.fields)]).toEqual([422, ['page']])
+    },
+  )
+
+  it('an empty page parameter means the first page', async () => {
+    const { body } = await seller.get(`${path}?page=`)
+    expect(body).toEqual((await seller.get(path)).body)
+  })
+
+  it('page=1000000000 is the largest valid page', async () => {
+    const { status, body } = await seller.get(`${path}?page=1000000000`)
+    expect([status, body.data, body.meta.current_page]).toEqual([200, [], 1_000_000_000])
+    expect(body.links.prev).toBe(`${PUBLIC_URL}${path}?page=999999999`)
+  })
+
+  it.each([
+    ['500', 100],
+    ['101', 100],
+    ['0', 1],
+    ['-3', 1],
+    ['abc', 30],
+    ['', 30],
+    ['10.7', 10],
+    ['%00', 30],
+    ['%ED%A0%80', 30],
+  ])('per_page=%s is clamped to %i and never refused', async (sent, used) => {
+    const { status, body } = await seller.get(`${path}?per_page=${sent}`)
+    expect([status, body.meta.per_page]).toEqual([200, used])
+    expect(body.data.length).toBe(Math.min(used, body.meta.total))
+  })
+
+  it('path and links leave out a trailing slash; path leaves out the query', async () => {
+    const { body } = await seller.get(`${path}/?page=1`)
+    expect(body.meta.path).toBe(PUBLIC_URL + path)
+    expect(body.links.first).toBe(`${PUBLIC_URL}${path}?page=1`)
+  })
+
+  it('path and links start with PUBLIC_URL, whatever the Host header', async () => {
+    const { body } = await seller.get(path, { headers: { host: 'evil.example' } })
+    expect(body.meta.path).toBe(PUBLIC_URL + path)
   })
 
   it('page links carry all sent parameters, also unknown ones, and per_page as sent', async () => {
