@@ -247,7 +247,7 @@ describe('a chunked body', () => {
   it.each([
     [5_000, 1],
     [40_000, 256],
-  ])('is read if it has %i chunks of %i bytes', async (count, size) => {
+  ])('a body of %i chunks of %i bytes is read', async (count, size) => {
     const { app, refusals, port } = await startServer()
     const client = await connectClient(port)
     client.socket.write(`${head('/length')}${chunks(count, size)}0\r\n\r\n`)
@@ -256,7 +256,7 @@ describe('a chunked body', () => {
     await closeServer(app)
   })
 
-  it('is refused if it has more than 5,000 small chunks, after the responses to earlier requests', async () => {
+  it('a body of more than 5,000 small chunks is refused after the responses to earlier requests', async () => {
     const { app, refusals, port } = await startServer()
     const client = await connectClient(port)
     client.socket.write(`${head('/length')}${chunks(10, 1)}0\r\n\r\n`)
@@ -269,7 +269,7 @@ describe('a chunked body', () => {
     await closeServer(app)
   })
 
-  it('ends the connection if it has more than 5,000 small chunks and got its response before', async () => {
+  it('a body of more than 5,000 small chunks ends the connection if it got its response before', async () => {
     const { app, refusals, port } = await startServer()
     const client = await connectClient(port)
     client.socket.write(head('/early'))

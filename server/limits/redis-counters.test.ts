@@ -398,7 +398,7 @@ describe.concurrent('the password of a Redis', () => {
   it.skipIf(!redisServer).each([
     ['is wrong', ['--requirepass', 'another'], 'WRONGPASS'],
     ['is quoted back by the server', ['--rename-command', 'AUTH', ''], 'unknown command'],
-  ])('is not logged when it %s', async (_, options, reason) => {
+  ])('the password in REDIS_URL is not logged when it %s', async (_, options, reason) => {
     const redis = await ownRedis({ arguments: options })
     const url = redis.url.replace('redis://', 'redis://user:op%3Aen-sesame@')
     const { lines, details } = countersAt(url, PATIENT)

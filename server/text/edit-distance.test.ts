@@ -14,7 +14,7 @@ describe('editDistance', () => {
     ['the last two swapped', 'pikacuh', 'pikachu', 1],
     ['two slips', 'pikachoo', 'pikachu', 2],
     ['a swap and a slip', 'ipkachoo', 'pikacho', 2],
-  ])('%s', (_, a, b, edits) => {
+  ])('the edit distance for %s, as in %s and %s, is %i', (_, a, b, edits) => {
     expect(editDistance(a, b, 2)).toBe(edits)
     expect(editDistance(b, a, 2)).toBe(edits)
   })

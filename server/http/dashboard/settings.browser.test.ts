@@ -13,7 +13,7 @@ describe.skipIf(!chromiumPath)('the settings in a browser', { timeout: 120_000 }
     app = await startBrowserApp()
   })
 
-  it('a seller changes the shop’s name and time zone', async () => {
+  it('a seller changes the shop’s name and time zone, and begins and ends a holiday', async () => {
     const member = await app.member()
     const page = await app.open('/dashboard/settings', { member })
     await page.getByLabel('Name').fill('Misty’s Cards')
