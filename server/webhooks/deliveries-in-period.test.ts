@@ -73,41 +73,39 @@ it('the deliveries of a period are those of plain SQL, although ids have gaps an
   }
 })
 
-it.each([
-  [undefined, 7_000],
-  ['delivered', 5_600],
-  ['failed', 700],
-  ['skipped', 700],
-] as const)(
-  'the total of a long period reads only the deliveries near its ends (status %s)',
-  async (status, expected) => {
-    const app = await startTestApp()
-    const { id: endpointId } = await subscribe(await app.seller(), 'https://nowhere.invalid/')
-    const timeAt = (n: number) => new Date(START + n * 2_000)
-    await app.ctx.db`
-      insert into deliveries (event_id, event, endpoint_id, status, is_skipped, created_at)
-      select
-        n,
-        'listing.sold',
-        ${endpointId}::bigint,
-        (array['skipped', 'failed', 'delivered'])[least(1 + n % 10, 3)],
-        n % 10 = 0,
-        ${timeAt(0)}::timestamptz + n * interval '2 s'
-      from generate_series(1, 8000) n
-    `
-    await app.ctx.db`analyze deliveries`
-    await vacuumed(app.ctx.db, 'deliveries_from_0')
-    const filters = { status, from: timeAt(501), to: timeAt(7_500) }
+it('the total of a long period reads only the deliveries near its ends', async () => {
+  const app = await startTestApp()
+  const { id: endpointId } = await subscribe(await app.seller(), 'https://nowhere.invalid/')
+  const timeAt = (n: number) => new Date(START + n * 2_000)
+  await app.ctx.db`
+    insert into deliveries (event_id, event, endpoint_id, status, is_skipped, created_at)
+    select
+      n,
+      'listing.sold',
+      ${endpointId}::bigint,
+      (array['skipped', 'failed', 'delivered'])[least(1 + n % 10, 3)],
+      n % 10 = 0,
+      ${timeAt(0)}::timestamptz + n * interval '2 s'
+    from generate_series(1, 8000) n
+  `
+  await app.ctx.db`analyze deliveries`
+  await vacuumed(app.ctx.db, 'deliveries_from_0')
+  const page = { perPage: 1, offset: 0 }
+  for (const [status, expected] of [
+    [undefined, 7_000],
+    ['delivered', 5_600],
+    ['failed', 700],
+    ['skipped', 700],
+  ] as const) {
     for (const more of [{}, { endpointId }]) {
+      const filters = { status, from: timeAt(501), to: timeAt(7_500), ...more }
       const read = await app.ctx.begin((db) =>
         rowsRead(db, 'deliveries_from_0', async () => {
-          const page = { perPage: 1, offset: 0 }
-          const all = { ...filters, ...more }
-          const { total } = await listDeliveries({ begin: (work) => work(db) }, all, page)
-          expect(total).toBe(expected)
+          const { total } = await listDeliveries({ begin: (work) => work(db) }, filters, page)
+          expect([status, total]).toEqual([status, expected])
         }),
       )
       expect(read).toBeLessThan(1_000)
     }
-  },
-)
+  }
+})

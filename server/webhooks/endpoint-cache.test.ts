@@ -1,12 +1,16 @@
-import { expect, it } from 'vitest'
-import { startTestApp } from '../test/app.ts'
+import { beforeAll, expect, it } from 'vitest'
+import { startTestApp, type TestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { endpointCache } from './endpoint-cache.ts'
+
+let app: TestApp
+beforeAll(async () => {
+  app = await startTestApp()
+})
 
 const first = (endpointId: number) => ({ endpointId, secretNumber: 1 })
 
 it('an endpoint deleted before it was loaded is not in the cache', async () => {
-  const app = await startTestApp()
   const seller = await app.seller()
   const { id, secret } = await subscribe(seller, 'https://a:b@shop.example:8443/hooks?x=1')
   const cache = endpointCache(app.ctx)
@@ -25,7 +29,6 @@ it('an endpoint deleted before it was loaded is not in the cache', async () => {
 })
 
 it('a claim that knows of a rotated secret replaces the secrets in the cache', async () => {
-  const app = await startTestApp()
   const seller = await app.seller()
   const { id, secret } = await subscribe(seller, 'https://shop.example/hooks')
   const cache = endpointCache(app.ctx)
@@ -38,7 +41,6 @@ it('a claim that knows of a rotated secret replaces the secrets in the cache', a
 })
 
 it('an endpoint stays in the cache while its rotated secret is read, so that claimed deliveries are not skipped', async () => {
-  const app = await startTestApp()
   const seller = await app.seller()
   const { id, secret } = await subscribe(seller, 'https://shop.example/hooks')
   const cache = endpointCache(app.ctx)
@@ -51,7 +53,6 @@ it('an endpoint stays in the cache while its rotated secret is read, so that cla
 })
 
 it('the cache evicts the least recently used endpoint', async () => {
-  const app = await startTestApp()
   const seller = await app.seller()
   const { id } = await subscribe(seller, 'https://shop.example/hooks')
   const rows = await app.ctx.db<{ id: number }[]>`

@@ -12,6 +12,7 @@ import { walk } from '../../test/walk.ts'
 
 const CLOCK = '/operator/v1/sandbox/clock'
 const MAIL = '/operator/v1/sandbox/mail'
+const EVENTS = '/operator/v1/sandbox/events'
 
 let app: TestApp
 beforeAll(async () => {
@@ -99,12 +100,18 @@ describe('the sandbox’s clock', () => {
     })
     expect((await now()) - before).toBeLessThan(Date.now() - began + 1_000)
   })
+})
 
-  it('/operator/v1/sandbox/clock returns 404 outside the sandbox', async () => {
-    const real = await startTestApp({ settings: { SANDBOX: 'false' } })
-    expect((await real.operator.get(CLOCK)).status).toBe(404)
-    expect((await real.operator.post(CLOCK, { payload: { advance_seconds: 1 } })).status).toBe(404)
-  })
+it('the routes of the sandbox return 404 outside of it', async () => {
+  const real = await startTestApp({ settings: { SANDBOX: 'false' } })
+  expect((await real.operator.get(CLOCK)).status).toBe(404)
+  expect((await real.operator.post(CLOCK, { payload: { advance_seconds: 1 } })).status).toBe(404)
+  expect((await real.operator.get(MAIL)).status).toBe(404)
+  expect((await real.operator.put('/operator/v1/sandbox/carrier', { payload: {} })).status).toBe(
+    404,
+  )
+  const payload = { account_id: (await real.seller()).accountId, event: 'order.created' }
+  expect((await real.operator.post(EVENTS, { payload })).status).toBe(404)
 })
 
 it('a service outside the sandbox does not start on a database whose test clock was moved', async () => {
@@ -180,15 +187,9 @@ describe('sandbox e-mail', () => {
     expect((await app.anyone.get(MAIL)).status).toBe(401)
     expect((await (await app.seller()).get(MAIL)).status).toBe(401)
   })
-
-  it('/operator/v1/sandbox/mail returns 404 outside the sandbox', async () => {
-    const real = await startTestApp({ settings: { SANDBOX: 'false' } })
-    expect((await real.operator.get(MAIL)).status).toBe(404)
-  })
 })
 
 describe('sandbox events', () => {
-  const EVENTS = '/operator/v1/sandbox/events'
   let seller: Seller
   beforeEach(async () => {
     seller = await app.seller()
@@ -286,12 +287,6 @@ describe('sandbox events', () => {
     const payload = { account_id: seller.accountId, event: 'order.created' }
     expect((await app.anyone.post(EVENTS, { payload })).status).toBe(401)
     expect((await seller.post(EVENTS, { payload })).status).toBe(401)
-  })
-
-  it('sandbox events get a 404 outside the sandbox', async () => {
-    const real = await startTestApp({ settings: { SANDBOX: 'false' } })
-    const payload = { account_id: (await real.seller()).accountId, event: 'order.created' }
-    expect((await real.operator.post(EVENTS, { payload })).status).toBe(404)
   })
 })
 

@@ -359,10 +359,8 @@ describe('a large request', () => {
 })
 
 describe('items that violate a database constraint', () => {
-  let strict: TestApp
   beforeAll(async () => {
-    strict = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
-    await strict.ctx.db`
+    await app.ctx.db`
       alter table listings add constraint refused check (description <> 'refused')
     `
   })
@@ -371,7 +369,7 @@ describe('items that violate a database constraint', () => {
     ['without an Idempotency-Key', {}],
     ['with one', { 'idempotency-key': 'some are refused' }],
   ])('an item that violates a database constraint fails alone, %s', async (_, headers) => {
-    const seller = await strict.seller({ account: SHIPS })
+    const seller = await app.seller({ account: SHIPS })
     const urls = { photo_urls: ['https://images.example/1.jpg'] }
     const wanted = [
       cardItem({ description: 'one', ...urls }),
@@ -407,7 +405,7 @@ describe('items that violate a database constraint', () => {
       const listing = await listed(seller, body.results[index].listing.id)
       expect(listing.description).toBe(description)
     }
-    const photos = await strict.ctx.db`
+    const photos = await app.ctx.db`
       select description from photos join listings on listings.id = listing_id
       where photos.account_id = ${seller.accountId} order by listing_id
     `
@@ -421,17 +419,17 @@ describe('items that violate a database constraint', () => {
   })
 
   it('a constraint violation is logged, and its message is hidden from the seller', async () => {
-    const seller = await strict.seller()
-    const before = strict.logged.length
+    const seller = await app.seller()
+    const before = app.logged.length
     const { text } = await createListings(seller, [cardItem({ description: 'refused' })])
     expect(text).not.toMatch(/constraint|violates|refused/)
-    expect(strict.logged.slice(before)).toContainEqual(
+    expect(app.logged.slice(before)).toContainEqual(
       expect.objectContaining({ level: 'warn', err: expect.any(Error) }),
     )
   })
 
   it('a bulk create returns 200 even when every item violates a constraint', async () => {
-    const seller = await strict.seller()
+    const seller = await app.seller()
     const wanted = Array.from({ length: 3 }, () => cardItem({ description: 'refused' }))
     const { status, body } = await createListings(seller, wanted)
     expect([status, body.created, body.failed]).toEqual([200, 0, 3])

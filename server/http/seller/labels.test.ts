@@ -648,15 +648,6 @@ describe('PUT /operator/v1/sandbox/carrier', () => {
     expect((await put({})).body.data).toEqual({ label: 'ready', tracking: 'immediate' })
     expect((await put({ label: 'lost' })).status).toBe(422)
   })
-
-  it('PUT /operator/v1/sandbox/carrier returns 404 outside the sandbox', async () => {
-    const real = await startTestApp({
-      settings: { SANDBOX: 'false', SECRET_KEY: 'x'.repeat(32), DATABASE_URL: 'postgres://unused' },
-    })
-    expect((await real.operator.put('/operator/v1/sandbox/carrier', { payload: {} })).status).toBe(
-      404,
-    )
-  })
 })
 
 describe('label links', () => {
