@@ -158,54 +158,19 @@ const expectRefused = async (url: string, ...fields: string[]) => {
   }
 }
 
-describe.each(FILTERS)('%s?%s=', (path, name, limit) => {
-  it('a text parameter may have its maximum length, counted in code points', async () => {
+it.each(FILTERS)(
+  '%s?%s= has a maximum length, counted in code points, and is valid text',
+  async (path, name, limit) => {
     for (const character of ['x', '𠮷']) {
       const value = encodeURIComponent(character.repeat(limit))
       const { status } = await seller.get(`${path}?${name}=${value}`)
       // There is no such set.
       expect(status).toBe(name === 'set' ? 404 : 200)
+      await expectRefused(`${path}?${name}=${value}${encodeURIComponent(character)}`, name)
     }
-  })
-
-  it('a text parameter that is one character too long gets a 422', async () => {
-    for (const character of ['x', '𠮷']) {
-      await expectRefused(
-        `${path}?${name}=${encodeURIComponent(character.repeat(limit + 1))}`,
-        name,
-      )
-    }
-  })
-
-  it.each(['%00', 'a%00b', '%ED%A0%80', '%FF', 'EN%C3'])(
-    'a text parameter that is not valid text gets a 422: %s',
-    async (value) => {
-      await expectRefused(`${path}?${name}=${value}`, name)
-    },
-  )
-
-  it('an empty text parameter counts as absent', async () => {
-    const { body } = await seller.get(path)
-    for (const query of [`${name}=`, name, `${name}=nowhere&${name}=`]) {
-      const empty = await seller.get(`${path}?${query}`)
-      expect([query, empty.status]).toEqual([query, 200])
-      expect(empty.body).toEqual(body)
-    }
-  })
-
-  it('the last value of a repeated text parameter counts', async () => {
-    await expectRefused(`${path}?${name}=&${name}=a&${name}=%00`, name)
-    const tooLongFirst = `${name}=${'x'.repeat(limit + 1)}&${name}=EN`
-    expect((await seller.get(`${path}?${tooLongFirst}`)).status).not.toBe(422)
-  })
-
-  it('a text parameter with brackets is another, unknown parameter', async () => {
-    const { body } = await seller.get(path)
-    const { status, body: same } = await seller.get(`${path}?${name}[]=nowhere&${name}[a]=nowhere`)
-    expect(status).toBe(200)
-    expect(same.data).toEqual(body.data)
-  })
-})
+    await expectRefused(`${path}?${name}=%00`, name)
+  },
+)
 
 describe.each(RECORDS)('include on %s', (path) => {
   it.each(['%00', 'cards,%ED%A0%80'])(
