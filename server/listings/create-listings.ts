@@ -71,7 +71,7 @@ async function insertAll(
   try {
     return await inTransaction(ctx, (tx) => insert(tx, accountId, listings))
   } catch (error) {
-    if (!isRejection(error)) throw error
+    if (!isInvalidData(error)) throw error
   }
   return inTransaction(ctx, (tx) => insertOneByOne(tx, accountId, listings))
 }
@@ -87,7 +87,7 @@ async function insertOneByOne(
       const [id] = await inTransaction(tx, (savepoint) => insert(savepoint, accountId, [listing]))
       ids.push(id ?? null)
     } catch (error) {
-      if (!isRejection(error)) throw error
+      if (!isInvalidData(error)) throw error
       tx.log.warn({ err: error, accountId }, 'the database rejected a listing')
       ids.push(null)
     }
@@ -171,7 +171,7 @@ const itemRow = (item: NewListing, index: number) => ({
 })
 
 /** Whether the database rejected the data (as opposed to a timeout or a lost connection). */
-function isRejection(error: unknown): boolean {
+function isInvalidData(error: unknown): boolean {
   return error instanceof postgres.PostgresError && /^2[23]/.test(error.code)
 }
 
