@@ -65,7 +65,7 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
     const { url = '', method, headers } = request
     if (method !== 'GET' && method !== 'HEAD') return ordinary()
     // The ordinary path refuses expectations, and reads bodies to their end.
-    if (headers.expect !== undefined || hasBody(headers)) return ordinary()
+    if (headers.expect !== undefined || declaresBody(headers)) return ordinary()
     for (const { scope, find } of sources) {
       const found = find(url)
       if (!found) continue
@@ -117,7 +117,8 @@ export function fastLane(ctx: Service, nextRequestId: () => string): FastLane {
   }
 }
 
-const hasBody = (headers: IncomingMessage['headers']) =>
+/** Whether the request has a body, even one of no bytes: the ordinary path reads it. */
+const declaresBody = (headers: IncomingMessage['headers']) =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
 /** Sends the headers in the order of the ordinary path, and the body. Returns the status. */
@@ -147,10 +148,10 @@ function send(
     if (page) head.header('vary', 'accept-encoding')
     if (isDescribed) head.header('content-length', body.length)
   }
-  const hasBody = status === 200 && request.method === 'GET'
+  const sendsBody = status === 200 && request.method === 'GET'
   // Node has to check names that the client has chosen.
-  if (hasBody && ignoredFields === undefined) sendKnown(response, writeFields, body)
-  else sendChecked(response, status, writeFields, hasBody ? body : undefined)
+  if (sendsBody && ignoredFields === undefined) sendKnown(response, writeFields, body)
+  else sendChecked(response, status, writeFields, sendsBody ? body : undefined)
   return status
 }
 
