@@ -6,8 +6,8 @@ import { countNetworks, type RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
 import { canonicalAddress } from '../text/mailbox.ts'
 
-const MINUTE = 60
-const HOUR = 60 * MINUTE
+const MINUTE_S = 60
+const HOUR_S = 60 * MINUTE_S
 
 /** Failed attempts at a password per client address and minute, and per e-mail address and hour. */
 const MAX_FAILURES = 5
@@ -33,16 +33,16 @@ export async function limitAttempts<T>(
   attempt: () => Promise<T>,
 ): Promise<T> {
   const count = (kind: string, limit: number, by = 1) =>
-    countNetworks(ctx.limiter, kind, request.ip, { limit, seconds: MINUTE, by })
+    countNetworks(ctx.limiter, kind, request.ip, { limit, seconds: MINUTE_S, by })
   const all = await count('sign-ins', MAX_ATTEMPTS)
-  if (all.exceeded) throw tooMany(ctx, all)
+  if (all.exceeded) throw tooManyAttempts(ctx, all)
   const countAddress = (by: number) => count('sign-in', MAX_FAILURES, by)
   const countEmail = (by: number) =>
-    ctx.limiter.count(`sign-in:${subjectOf(email)}`, MAX_FAILURES_OF_EMAIL, HOUR, by)
+    ctx.limiter.count(`sign-in:${subjectOf(email)}`, MAX_FAILURES_OF_EMAIL, HOUR_S, by)
   const takeBack = () => Promise.all([countAddress(-1), countEmail(-1)])
   for (const count of [countAddress, countEmail]) {
     const limit = await count(1)
-    if (limit.exceeded) throw tooMany(ctx, limit)
+    if (limit.exceeded) throw tooManyAttempts(ctx, limit)
   }
   try {
     const result = await attempt()
@@ -67,9 +67,9 @@ export async function limitResets(
   request: FastifyRequest,
   email: string,
 ): Promise<boolean> {
-  const from = await ctx.limiter.count(`reset:${addressSubject(request.ip)}`, MAX_RESETS, HOUR)
-  if (from.exceeded) throw tooMany(ctx, from)
-  const to = await ctx.limiter.count(`reset:${subjectOf(email)}`, MAX_RESETS, HOUR)
+  const from = await ctx.limiter.count(`reset:${addressSubject(request.ip)}`, MAX_RESETS, HOUR_S)
+  if (from.exceeded) throw tooManyAttempts(ctx, from)
+  const to = await ctx.limiter.count(`reset:${subjectOf(email)}`, MAX_RESETS, HOUR_S)
   return !to.exceeded
 }
 
@@ -92,13 +92,13 @@ export async function limitEmailChanges<T>(
   const counted: typeof counters = []
   try {
     for (const [subject, max] of counters) {
-      const limit = await ctx.limiter.count(subject, max, HOUR)
+      const limit = await ctx.limiter.count(subject, max, HOUR_S)
       counted.push([subject, max])
-      if (limit.exceeded) throw tooMany(ctx, limit)
+      if (limit.exceeded) throw tooManyAttempts(ctx, limit)
     }
     return await request()
   } catch (error) {
-    await Promise.all(counted.map(([subject, max]) => ctx.limiter.count(subject, max, HOUR, -1)))
+    await Promise.all(counted.map(([subject, max]) => ctx.limiter.count(subject, max, HOUR_S, -1)))
     throw error
   }
 }
@@ -109,8 +109,8 @@ export async function limitEmailChanges<T>(
  */
 const subjectOf = (email: string) => hash('sha256', canonicalAddress(email.trim()), 'base64url')
 
-function tooMany(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {
+function tooManyAttempts(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {
   ctx.metrics.countRateLimited('authentication')
-  const wait = retryAfter <= MINUTE ? 'a minute' : `${Math.ceil(retryAfter / MINUTE)} minutes`
+  const wait = retryAfter <= MINUTE_S ? 'a minute' : `${Math.ceil(retryAfter / MINUTE_S)} minutes`
   return rateLimited(`Too many attempts. Try again in ${wait}.`, retryAfter, resetAt)
 }

@@ -41,7 +41,7 @@ const TIMEOUT_MS = 10_000
  */
 export async function readOptions(config: Config, parameters: string[]): Promise<Listening> {
   const given = parseParameters(parameters, LISTEN_OPTIONS).values as Given
-  const forward = given.forward === undefined ? undefined : webAddress('forward', given.forward)
+  const forward = given.forward === undefined ? undefined : addressIn('forward', given.forward)
   const events = given.events === undefined ? WEBHOOK_EVENTS : eventsIn(given.events)
   const accountId = given.account === undefined ? undefined : accountIn(given.account)
   const service = serviceOf(config, given)
@@ -55,7 +55,7 @@ export async function readOptions(config: Config, parameters: string[]): Promise
   }
 }
 
-function webAddress(option: 'forward' | 'url', text: string): URL {
+function addressIn(option: 'forward' | 'url', text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
     throw new StartError(
@@ -89,7 +89,7 @@ type Service = { url: string; isOurs: boolean }
 
 function serviceOf({ publicUrl }: Config, { url: text }: Given): Service {
   if (text === undefined) return { url: publicUrl, isOurs: true }
-  const url = webAddress('url', text)
+  const url = addressIn('url', text)
   if (url.search || url.hash || url.username || url.password) {
     throw new StartError('--url must be a plain address: no query, fragment or user.')
   }

@@ -158,7 +158,7 @@ export function emailsAbout(
       return [
         toBuyer(
           'Cancelled',
-          `${seller.shopName} has cancelled your order of ${item}${CANCEL_REASONS[order.cancelReason ?? 'other']}.`,
+          `${seller.shopName} has cancelled your order of ${item}${CANCELLED_BECAUSE[order.cancelReason ?? 'other']}.`,
           refund,
         ),
       ]
@@ -465,7 +465,7 @@ export const receivedEmail = (
 })
 
 /** Ends a sentence about a cancellation by the seller. */
-const CANCEL_REASONS: Record<CancelReason, string> = {
+const CANCELLED_BECAUSE: Record<CancelReason, string> = {
   out_of_stock: ', because it is out of stock',
   buyer_asked: ', as you asked',
   other: '',

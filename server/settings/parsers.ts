@@ -104,7 +104,7 @@ function isDecodable(text: string): boolean {
 }
 
 /** An http or https URL without query, fragment and user; trailing slashes are removed. */
-export const webAddress: Parser<string> = (text) => {
+export const plainWebAddress: Parser<string> = (text) => {
   const { href, username, password } = new URL(url('http:', 'https:')(text))
   // `search` and `hash` are also empty for a `?` or `#` at the end, which would break each link.
   if (/[?#]/.test(href) || username || password) {

@@ -9,6 +9,7 @@ import {
   mailServer,
   oneOf,
   type Parser,
+  plainWebAddress,
   processCount,
   programs,
   risingEuros,
@@ -17,7 +18,6 @@ import {
   serverUrl,
   shippingMethods,
   url,
-  webAddress,
 } from './parsers.ts'
 
 /**
@@ -46,7 +46,7 @@ export const SETTINGS = {
       'Address to listen on; `0.0.0.0` for all. Set `PUBLIC_URL` as well to the address that browsers use, because forms work only there',
   },
   PUBLIC_URL: {
-    parse: webAddress,
+    parse: plainWebAddress,
     fallback: 'sandbox: `http://localhost:$PORT`; else required',
     description:
       'Prefix of every absolute link that the service issues: pagination, labels, photos, shop pages. The seller API’s base URL is `$PUBLIC_URL/v1`',
@@ -171,7 +171,7 @@ export const SETTINGS = {
       'Shipping methods by shipping option: `parcel=8,big=117,*=8`. Required with `CARRIER=sendcloud`',
   },
   SENDCLOUD_URL: {
-    parse: webAddress,
+    parse: plainWebAddress,
     default: 'https://panel.sendcloud.sc/api/v2',
     description: 'Address of Sendcloud’s API',
   },
@@ -182,7 +182,7 @@ export const SETTINGS = {
       'Storage of photos and label PDFs: `file:/…`, or `s3://…` for several machines ([below](#storage))',
   },
   MARKETPLACE_URL: {
-    parse: webAddress,
+    parse: plainWebAddress,
     fallback: '`PUBLIC_URL`',
     description:
       'Prefix of the public pages in `url` fields: `/cards/{id}`, `/products/{slug}`, `/shops/{slug}`',
