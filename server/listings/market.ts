@@ -27,25 +27,25 @@ export type ShownOffers = {
   isCut: boolean
 }
 
-type Window = { limit: number; offset: number }
+type Part = { limit: number; offset: number }
 
 /**
  * The offers of an item that pass the filters, cheapest first: those in memory (docs/offers.md), otherwise those of the
  * database.
  *
- * @param windowOf the part to return, by the number of offers
+ * @param partOf the part to return, by the number of offers
  */
 export async function offersOnMarket(
   ctx: Context & { offers: OfferModel },
   item: Listable,
   filters: MarketFilters,
-  windowOf: (total: number) => Window,
+  partOf: (total: number) => Part,
 ): Promise<ShownOffers> {
   const inMemory = await ctx.offers.read(item)
-  if (!inMemory) return offersInDatabase(ctx, item, filters, windowOf)
+  if (!inMemory) return offersInDatabase(ctx, item, filters, partOf)
   ctx.offers.used(inMemory)
   const passing = offersFrom(ctx.offers, inMemory, ctx.now()).filter(passes(filters))
-  const { limit, offset } = windowOf(passing.length)
+  const { limit, offset } = partOf(passing.length)
   return {
     rows: passing.slice(offset, offset + limit).map((offer) => ({ ...offer, ...item })),
     total: passing.length,
@@ -67,7 +67,7 @@ async function offersInDatabase(
   { db, now }: Context,
   item: Listable,
   filters: MarketFilters,
-  windowOf: (total: number) => Window,
+  partOf: (total: number) => Part,
 ): Promise<ShownOffers> {
   const cheapest = db`
     (
@@ -87,7 +87,7 @@ async function offersInDatabase(
       count(*) = ${MAX_OF_ITEM} as "isCut"
     from ${cheapest}
   `
-  const { limit, offset } = windowOf(counted!.total)
+  const { limit, offset } = partOf(counted!.total)
   // The reservations are added up only for the offers on the page.
   const rows = await db<OfferRow[]>`
     select ${offerColumns(db, now())}
@@ -116,7 +116,7 @@ export async function offersOfShop(
   { db, now }: Context,
   accountId: number,
   filters: MarketFilters,
-  page: Window,
+  page: Part,
 ): Promise<{ rows: MarketOffer[]; hasMore: boolean }> {
   // As above, the reservations are added up only for the offers on the page.
   const rows = await db<OfferRow[]>`
