@@ -96,8 +96,8 @@ describe('sync and webhooks', () => {
     },
   )
 
-  it('listen prints resends, and begins now if its place is of another database', async () => {
-    const env = { XDG_CONFIG_HOME: file('place') }
+  it('listen prints resends, and begins now if its position is of another database', async () => {
+    const env = { XDG_CONFIG_HOME: file('position') }
     const listen = async () => {
       await streamsStartNow(app.ctx.db)
       const { child, ended } = start(['webhooks', 'listen'], { env })
@@ -120,8 +120,8 @@ describe('sync and webhooks', () => {
     await until('the resend is printed', () => text().match(/order\.created/g)?.length === 2)
     child.kill('SIGINT')
     await ended
-    const [name] = await readdir(file('place/cardstall/positions'))
-    await writeFile(file(`place/cardstall/positions/${name}`), '999999999999-0\n')
+    const [name] = await readdir(file('position/cardstall/positions'))
+    await writeFile(file(`position/cardstall/positions/${name}`), '999999999999-0\n')
     const again = await listen()
     expect(again.text()).toContain('to another database')
     again.child.kill('SIGINT')
@@ -180,7 +180,7 @@ describe('sync and webhooks', () => {
     const printed = await until('the change can be read', () => succeed('sync --once'))
     expect(printed).toContain(`listing\t${id}\tcreated\tactive\n`)
     expect(await succeed('sync --once')).toBe('')
-    // A file of its own has a place of its own.
+    // A file of its own has a position of its own.
     await startSync('sync --once --cursor mine')
     expect(await readFile(file('mine'), 'utf8')).toMatch(/^\S+\n$/)
   })
@@ -236,24 +236,24 @@ describe('sync and webhooks', () => {
   )
 
   it('the JSON of sync --once is one value, and its NDJSON a line for each change', async () => {
-    const place = '--cursor json'
-    await startSync(`sync --once ${place}`)
+    const cursor = '--cursor json'
+    await startSync(`sync --once ${cursor}`)
     const ids = await list(seller, cardItem(), cardItem())
     const before = await readFile(file('json'), 'utf8')
     const json = await until('the changes can be read', async () => {
-      const printed = JSON.parse(await succeed(`sync --once --json ${place}`))
+      const printed = JSON.parse(await succeed(`sync --once --json ${cursor}`))
       if (printed.length >= 2) return printed
       await writeFile(file('json'), before)
       return undefined
     })
     expect(json.map(({ id }: { id: number }) => id)).toEqual(expect.arrayContaining(ids))
-    expect(await succeed(`sync --once --json ${place}`)).toBe('[]\n')
+    expect(await succeed(`sync --once --json ${cursor}`)).toBe('[]\n')
     await writeFile(file('json'), before)
-    const lines = (await succeed(`sync --once --ndjson ${place}`)).trim().split('\n')
+    const lines = (await succeed(`sync --once --ndjson ${cursor}`)).trim().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual(json)
   })
 
-  it('a place that cannot be read is an error, because a run without it would skip changes', async () => {
+  it('a position that cannot be read is an error, because a run without it would skip changes', async () => {
     await symlink(file('unreadable'), file('unreadable'))
     const { code, stderr } = await run('sync --once --cursor unreadable')
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^unreadable cannot be opened/)])

@@ -5,30 +5,30 @@ import { replaceFile } from './files.ts'
 import { FOLDER } from './profiles.ts'
 import type { Session } from './session.ts'
 
-/** A place in a feed that survives the program. */
-export type Place = {
+/** A position in a feed that survives the program. */
+export type SavedPosition = {
   position: string | undefined
   save(position: string): Promise<void>
 }
 
 /**
- * Opens the place of a feed. Each marketplace, shop and `reader` has its own, so that two runs with different tasks don't
- * skip each other's events.
+ * Opens the position in a feed. Each marketplace, shop and `reader` has its own, so that two runs with different tasks
+ * don't skip each other's events.
  */
-export async function openPlace(
+export async function openPosition(
   { client, profile }: Session,
   feed: 'events' | 'changes',
   reader: unknown,
-): Promise<Place> {
+): Promise<SavedPosition> {
   const { id } = await client.me()
   const name = createHash('sha256')
     .update(JSON.stringify([profile.url, id, reader]))
     .digest('hex')
     .slice(0, 16)
-  return openPlaceIn(path.join(FOLDER, 'positions', `${feed}-${name}`))
+  return openPositionIn(path.join(FOLDER, 'positions', `${feed}-${name}`))
 }
 
-export async function openPlaceIn(file: string): Promise<Place> {
+export async function openPositionIn(file: string): Promise<SavedPosition> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
     throw error

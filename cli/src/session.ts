@@ -126,5 +126,5 @@ export function clientOf(
   }
 }
 
-/** The address of the seller API in one spelling, because it finds journals and places. People often leave `/v1` out. */
+/** The address of the seller API in one spelling, because it finds journals and positions. People often leave `/v1` out. */
 export const apiUrl = (url: string) => url.replace(/\/*$/, '').replace(/(\/v1)?$/, '/v1')

@@ -21,7 +21,7 @@ export type Change = {
   change: 'created' | 'updated' | 'deleted'
 }
 
-/** A place in the feed: all changes up to this transaction and row have been read. */
+/** A position in the feed: all changes up to this transaction and row have been read. */
 export type Position = {
   /** A 64-bit integer as text. */
   xid: string
@@ -95,7 +95,7 @@ export async function startFollowing(ctx: Context, accountId: number): Promise<C
   `
   return {
     registration: follower!.registration,
-    ...(found!.last ? placeOf(found!.last) : { ...start, writtenAt: undefined }),
+    ...(found!.last ? positionOf(found!.last) : { ...start, writtenAt: undefined }),
     issuedAt: now(),
   }
 }
@@ -193,15 +193,15 @@ export async function readChanges(
   const hasMore = rows.length > page.length
   // Unread changes are as old as the cursor from which catching up began.
   const next: Cursor = hasMore
-    ? { ...cursor, ...placeOf(page.at(-1)!) }
-    : { ...cursor, ...(state.last && placeOf(state.last)), issuedAt }
+    ? { ...cursor, ...positionOf(page.at(-1)!) }
+    : { ...cursor, ...(state.last && positionOf(state.last)), issuedAt }
   return { changes: lastOfEach(page), next, hasMore }
 }
 
-/** A row of the feed: its place, and when it was written. */
+/** A row of the feed: its position, and when it was written. */
 type Row = Position & { writtenAt: Micros }
 
-const placeOf = ({ xid, id, writtenAt }: Row): Row => ({ xid, id, writtenAt })
+const positionOf = ({ xid, id, writtenAt }: Row): Row => ({ xid, id, writtenAt })
 
 /** The last change of an account before a transaction, as JSON of a `Row`. */
 const lastBefore = (db: Db, accountId: number, xid: Fragment) => db`(

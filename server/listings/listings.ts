@@ -73,8 +73,8 @@ const readCountedPages =
       account_id = any(array[wanted.account_id])
       and ${status === undefined ? db`status <> 'removed'` : db`status = ${status}`}
     `
-    const items = wanted.map(({ accountId, page: { offset, perPage } }, place) => ({
-      place,
+    const items = wanted.map(({ accountId, page: { offset, perPage } }, ordinal) => ({
+      ordinal,
       account_id: accountId,
       skipped: offset,
       size: perPage,
@@ -139,11 +139,11 @@ const readCountedPages =
         select *
         -- JSON, because the planner expects the same number of rows for any text. It would plan arrays again each time.
         from json_to_recordset(${JSON.stringify(items)}::text::json)
-          as (place int, account_id bigint, skipped bigint, size int)
+          as (ordinal int, account_id bigint, skipped bigint, size int)
         limit ${db.unsafe(String(MAX_ITEMS))}
       ) wanted
       cross join lateral ${placeOfPage(db, 'listings', db`wanted.account_id`, statuses, db`wanted.skipped`)} counted
-      order by wanted.place
+      order by wanted.ordinal
     `
     return pages.map(({ total, records }) => ({ total, rows: listingsIn(records ?? '') }))
   }
@@ -324,10 +324,10 @@ export async function readListings(
   if (ids.length === 0) return []
   return db<Listing[]>`
     select ${columns(db, now())}
-    from unnest(${ids}::bigint[]) with ordinality as wanted (id, place)
+    from unnest(${ids}::bigint[]) with ordinality as wanted (id, ordinal)
     join listings using (id)
     where account_id = ${accountId} and status <> 'removed'
-    order by place
+    order by ordinal
   `
 }
 

@@ -87,7 +87,7 @@ type ResponseTag = OffersValidity & {
 /** Units that a cart holds until this Unix time in milliseconds. */
 export type Reserved = { quantity: number; expiresAt: number }
 
-/** The places of an offer's numbers. An id is `high * 2^31 + low`. */
+/** The indexes of an offer's numbers. An id is `high * 2^31 + low`. */
 export const OFFER = {
   low: 0,
   high: 1,

@@ -220,16 +220,16 @@ async function record({ db }: Pick<Context, 'db'>, outcomes: Outcome[]): Promise
         q.first_attempt_at,
         q.next_attempt_at as planned_at,
         q.resend_at,
-        ${placeIn(db, deliveries)} as place
+        ${ordinalIn(db, deliveries)} as ordinal
     ),
     given as (
       select
         gone.*,
-        (${sorted.map(({ status }) => status)}::text[])[place] as given_status,
-        (${sorted.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[])[place]::jsonb as attempt,
-        (${sorted.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[])[place] as tried_at,
-        (${sorted.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[])[place] as given_next_at,
-        (${sorted.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[])[place] as resent_for
+        (${sorted.map(({ status }) => status)}::text[])[ordinal] as given_status,
+        (${sorted.map(({ attempt }) => attempt && JSON.stringify(attemptRow(attempt)))}::text[])[ordinal]::jsonb as attempt,
+        (${sorted.map(({ attempt, status }) => (status === 'pending' ? bindable(attempt?.at) : null))}::timestamptz[])[ordinal] as tried_at,
+        (${sorted.map(({ nextAttemptAt }) => bindable(nextAttemptAt))}::timestamptz[])[ordinal] as given_next_at,
+        (${sorted.map(({ delivery }) => bindable(delivery.resendAt))}::timestamptz[])[ordinal] as resent_for
       from gone
     ),
     outcome as (
@@ -356,7 +356,7 @@ export async function releaseDeliveries(
   await db`update delivery_queue q set leased_until = null where ${claimStillHeld(db, sorted)}`
 }
 
-/** In the order that `placeIn` needs. The latest claim of a delivery comes last, and is the one that is found. */
+/** In the order that `ordinalIn` needs. The latest claim of a delivery comes last, and is the one that is found. */
 const byClaim = <T>(items: T[], claimOf: (item: T) => ClaimedDelivery): T[] =>
   items.toSorted((a, b) => {
     const [one, other] = [claimOf(a), claimOf(b)]
@@ -369,12 +369,12 @@ const byClaim = <T>(items: T[], claimOf: (item: T) => ClaimedDelivery): T[] =>
  */
 const claimStillHeld = (db: Db, claims: ClaimedDelivery[]) => db`
   q.delivery_id = any(${claims.map(({ id }) => id)}::bigint[])
-  and q.claim_id = (${claims.map(({ claimId }) => claimId)}::bigint[])[${placeIn(db, claims)}]
+  and q.claim_id = (${claims.map(({ claimId }) => claimId)}::bigint[])[${ordinalIn(db, claims)}]
   and q.leased_until is not null
 `
 
-/** The place of a row of the queue in a sorted list that contains it, by a binary search. */
-const placeIn = (db: Db, claims: ClaimedDelivery[]) => db`
+/** The ordinal of a row of the queue in a sorted list that contains it, by a binary search. */
+const ordinalIn = (db: Db, claims: ClaimedDelivery[]) => db`
   width_bucket(q.delivery_id, ${claims.map(({ id }) => id)}::bigint[])
 `
 

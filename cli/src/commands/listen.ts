@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { sign, ValidationError, type WebhookEvent } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { beforeInterruption } from '../interruption.ts'
-import { openPlace } from '../positions.ts'
+import { openPosition } from '../positions.ts'
 import { CommandError, EXIT, openSession } from '../session.ts'
 import { EVENTS } from '../webhook-events.ts'
 
@@ -25,7 +25,7 @@ export function listenCommand(webhooks: Command): void {
       const wanted = eventsIn(options.events)
       const session = await openSession(command)
       const { client, out, profile } = session
-      const place = await openPlace(session, 'events', [target, wanted])
+      const saved = await openPosition(session, 'events', [target, wanted])
       const secret = secretOf(profile.key)
       // Not a note: a receiver needs the secret also if the events are JSON.
       if (target) {
@@ -42,8 +42,8 @@ export function listenCommand(webhooks: Command): void {
           onConnection(state) {
             if (state === 'lost') return out.warn('The connection is lost. Reconnecting.')
             out.warn('Waiting for events.')
-            // The first run has a place now, even if it is killed before the first event.
-            saving = place.save(feed.cursor()!)
+            // The first run has a position now, even if it is killed before the first event.
+            saving = saved.save(feed.cursor()!)
             saving.catch(() => {})
           },
         })
@@ -58,7 +58,7 @@ export function listenCommand(webhooks: Command): void {
             ])
           }
           await saving
-          await place.save(feed.cursor()!)
+          await saved.save(feed.cursor()!)
           if (stop.signal.aborted) break
         }
         await saving
@@ -70,13 +70,13 @@ export function listenCommand(webhooks: Command): void {
           explainPosition(after, error),
         )
       }
-      if (place.position !== undefined) {
+      if (saved.position !== undefined) {
         out.note('Continuing after the last run. "--after now" skips what happened since.')
       }
       try {
-        await follow(place.position)
+        await follow(saved.position)
       } catch (error) {
-        if (!(error instanceof ValidationError) || place.position === undefined) throw error
+        if (!(error instanceof ValidationError) || saved.position === undefined) throw error
         out.note('The position of the last run belongs to another database. Starting now.')
         await follow(undefined)
       }
@@ -97,7 +97,7 @@ function addressOf(text: string): URL {
   throw new CommandError('--forward must be an http or https address.', EXIT.usage)
 }
 
-/** The events of `--events` in one order, because they are a part of the place's name. */
+/** The events of `--events` in one order, because they are a part of the position's name. */
 function eventsIn(text: string | undefined): string[] | undefined {
   const names = text?.split(',').map((name) => name.trim())
   const unknown = names?.find((name) => !EVENTS.some((event) => event === name))

@@ -1,7 +1,7 @@
 import { type Change, type ChangesPage, RateLimitError, ValidationError } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { isPassing } from '../../../sdk/src/events.ts'
-import { openPlace, openPlaceIn } from '../positions.ts'
+import { openPosition, openPositionIn } from '../positions.ts'
 import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 
 const WAIT_S = 30
@@ -13,7 +13,7 @@ export function syncCommand(program: Command): void {
   program
     .command('sync')
     .description('print every change of your listings and orders, from where the last run ended')
-    .option('--cursor <file>', 'keep the place in this file, for programs that are independent')
+    .option('--cursor <file>', 'keep the position in this file, for programs that are independent')
     .option('--after <position>', 'continue after this position instead; "now" skips what happened')
     .option('--once', 'end when there are no more changes')
     .action(async ({ cursor: file, after, once }: SyncOptions, command: Command) => {
@@ -32,14 +32,14 @@ export function syncCommand(program: Command): void {
       // JSON is one value, unless the feed is followed without an end.
       const isCollected = once && optionsOf(command).json
       const collected: Change[] = []
-      const place = await (file === undefined
-        ? openPlace(session, 'changes', [])
-        : openPlaceIn(file))
+      const saved = await (file === undefined
+        ? openPosition(session, 'changes', [])
+        : openPositionIn(file))
       const retries = once ? {} : { maxRetries: Infinity }
-      let cursor = after === 'now' ? undefined : (after ?? place.position)
+      let cursor = after === 'now' ? undefined : (after ?? saved.position)
       if (cursor === undefined) {
         cursor = (await client.tools.changes({}, retries)).next
-        await place.save(cursor)
+        await saved.save(cursor)
         out.note('Starting now: list everything once, and apply the changes that follow.')
       }
       for (;;) {
@@ -51,7 +51,7 @@ export function syncCommand(program: Command): void {
         const isLast = once && !has_more
         if (isCollected && isLast) out.json(collected)
         // After the output: a change that was printed twice is better than one that was not.
-        if (!isCollected || isLast) await place.save(next)
+        if (!isCollected || isLast) await saved.save(next)
         cursor = next
         if (isLast) return
       }
