@@ -355,6 +355,17 @@ describe('an Idempotency-Key on POST /operator/v1/checkouts', () => {
     expect(await quantityOf(own)).toBe(99)
   })
 
+  it('concurrent checkouts with one Idempotency-Key in two processes make one sale', async () => {
+    const second = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+    const own = await stock(100)
+    const headers = newKey()
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => sendCart(i % 2 ? app : second, [[own, 1]], {}, headers)),
+    )
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
+    expect(await quantityOf(own)).toBe(99)
+  })
+
   it('concurrent checkouts with one Idempotency-Key: a failed one does not block a valid one', async () => {
     const own = await stock(1)
     const headers = newKey()
