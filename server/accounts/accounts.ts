@@ -13,8 +13,8 @@ import {
   type ShippingOption,
   slugFor,
 } from './account.ts'
+import { tierEmail } from './emails.ts'
 import { publishRating } from './rating.ts'
-import { tierEmail } from './recalculate-tiers.ts'
 
 /** Fields of a new account; the shop's name and e-mail address are required. */
 export type NewAccount = AccountChanges & { shopName: string; email: string }

@@ -2,14 +2,12 @@ import type { Context } from '../context.ts'
 import { inBatches } from '../database/batches.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { SellerTier } from '../enums.ts'
-import type { NewMail } from '../mail/mail.ts'
 import { sendMails } from '../mail/outbox.ts'
-import { textFor } from '../mail/text.ts'
 import { dayOf } from '../time/day-of.ts'
 import { monthOf } from '../time/months.ts'
 import { MINUTES } from '../time/units.ts'
-import { overviewPage } from './dashboard-pages.ts'
-import { COMMISSION_RATES, earnedIn } from './tiers.ts'
+import { type TierChange, tierEmail } from './emails.ts'
+import { earnedIn } from './tiers.ts'
 
 /** Tiers are recalculated at 00:05 UTC on the first day of each month. */
 const AT_MINUTE = 5
@@ -41,7 +39,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       returning not exists (select from tier_runs) as first
     `
     if (!begun || begun.first) return
-    const changed = await db<(Changed & { isClosed: boolean })[]>`
+    const changed = await db<(TierChange & { isClosed: boolean })[]>`
       update accounts
       set seller_tier = change.after
       from unnest(
@@ -95,24 +93,7 @@ async function changesBy(ctx: Context, month: Date): Promise<Change[]> {
   return changes
 }
 
-type Changed = { shopName: string; email: string; before: SellerTier; after: SellerTier }
-
 const BECAUSE_OF_SALES = 'because of the merchandise that you shipped last month'
-
-/** @param reason the end of a sentence, without its full stop */
-export const tierEmail = (
-  ctx: Pick<Context, 'config'>,
-  { shopName, email, before, after }: Changed,
-  reason: string,
-): NewMail => ({
-  to: email,
-  subject: `Your seller tier is now ${after}`,
-  text: textFor(shopName, [
-    `Your tier has changed from ${before} to ${after}, ${reason}.`,
-    `The commission of new orders is now ${COMMISSION_RATES[after] / 100} % (before: ${COMMISSION_RATES[before] / 100} %).`,
-    `Your sales and your tier: ${overviewPage(ctx)}`,
-  ]),
-})
 
 /** The month of the latest run that is due. */
 const monthOfRun = (now: Date) => monthOf(new Date(now.getTime() - AT_MINUTE * MINUTES))
