@@ -16,6 +16,7 @@ import {
   createJournal,
   type Failure,
   fingerprint,
+  type Journal,
   journalFile,
   readJournal,
   sendBatches,
@@ -82,90 +83,128 @@ export function repriceCommand(listings: Command): void {
     )
     .option('--failed <file>', 'CSV file for the rows that failed')
     .option('--yes', 'do not ask')
-    .action(async (path: string, options: RepriceOptions, command: Command) => {
-      const session = await openSession(command)
-      const { client, out, profile } = session
-      const bytes = await readInput(path)
-      const { csv, rows: all, ignored } = readChanges(bytes)
-      await checkFailedFile(options.failed, path)
-      if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
-      const { id } = await client.me()
-      // With the columns: a journal of a version that sends whole rows must not be continued.
-      const of = fingerprint(bytes, JSON.stringify([profile.url, id, CHANGED]))
-      const file = journalFile(path, 'reprice')
-      let journal = await readJournal(file, of, NAME)
-      if (journal) {
-        out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
-      } else {
-        const readable = all.filter(({ messages }) => messages.length === 0)
-        const unreadable = all.filter(({ messages }) => messages.length > 0)
-        const { rows, columns, listings, shown, unknown } = await rowsThatChange(session, readable)
-        const same = readable.length - rows.length
-        if (same > 0) out.note(`${counted(same)} would change nothing.`)
-        if (unknown > 0) {
-          out.note(
-            `${counted(unknown)} ${unknown === 1 ? 'names' : 'name'} no listing of the shop.`,
-          )
-        }
-        showWarnings(
-          out,
-          rows.map((row) => all[row]!),
-        )
-        if (shown > 0) out.note(`${plural(shown, 'listing')} would no longer be hidden.`)
-        const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
-        if (listings > 0 && !options.yes) {
-          if (failed.length > 0) out.note(`${counted(failed.length)} cannot be read:`)
-          showRows(out, all, failed, 'unreadable rows')
-          await agree(`Change ${plural(listings, 'listing')}?`)
-        }
-        journal = await createJournal(file, NAME, { of, rows, columns, failed })
-      }
-      const { columns = [] } = journal
-      const changes = new Map(
-        journal.rows.map((row, i) => [row, only(all[row]!.change, columns[i]!)]),
+    .action(async (path: string, options: RepriceOptions, command: Command) =>
+      repriceFile(await openSession(command), path, options),
+    )
+}
+
+async function repriceFile(session: Session, path: string, options: RepriceOptions): Promise<void> {
+  const { client, out, profile } = session
+  const bytes = await readInput(path)
+  const { csv, rows, ignored } = readChanges(bytes)
+  await checkFailedFile(options.failed, path)
+  if (ignored.length > 0) out.note(`Ignored columns: ${ignored.join(', ')}.`)
+  const { id } = await client.me()
+  // With the columns: a journal of a version that sends whole rows must not be continued.
+  const of = fingerprint(bytes, JSON.stringify([profile.url, id, CHANGED]))
+  const kept = journalFile(path, 'reprice')
+  let journal = await readJournal(kept, of, NAME)
+  if (journal) out.note(`Continuing after ${journal.done} of ${journal.rows.length} rows.`)
+  else {
+    const start = await previewChanges(session, rows, options)
+    journal = await createJournal(kept, NAME, { of, ...start })
+  }
+  const changes = changesOf(journal, rows)
+  const failed = await sendChanges(session, kept, journal, changes, (failed) =>
+    keepFailed('The listings are changed', options.failed, csv, failed),
+  )
+  finish(session, rows, { changes, failed }, { ...options, path })
+}
+
+/** Shows the effects of the rows, and asks. Returns the rows to send with their columns, and those that cannot be read. */
+async function previewChanges(
+  session: Session,
+  all: Row[],
+  options: RepriceOptions,
+): Promise<Pick<Journal, 'rows' | 'columns' | 'failed'>> {
+  const { out } = session
+  const readable = all.filter(({ messages }) => messages.length === 0)
+  const unreadable = all.filter(({ messages }) => messages.length > 0)
+  const { rows, columns, listings, shown, unknown } = await rowsThatChange(session, readable)
+  const same = readable.length - rows.length
+  if (same > 0) out.note(`${counted(same)} would change nothing.`)
+  if (unknown > 0) {
+    out.note(`${counted(unknown)} ${unknown === 1 ? 'names' : 'name'} no listing of the shop.`)
+  }
+  showWarnings(
+    out,
+    rows.map((row) => all[row]!),
+  )
+  if (shown > 0) out.note(`${plural(shown, 'listing')} would no longer be hidden.`)
+  const failed = unreadable.map(({ row, messages }): Failure => [row, messages])
+  if (listings > 0 && !options.yes) {
+    if (failed.length > 0) out.note(`${counted(failed.length)} cannot be read:`)
+    showRows(out, all, failed, 'unreadable rows')
+    await agree(`Change ${plural(listings, 'listing')}?`)
+  }
+  return { rows, columns, failed }
+}
+
+/** The changes to send, by row. */
+type Changes = Map<number, ListingChange>
+
+/** The changes of the rows of a journal, with the columns that it names for each. */
+const changesOf = ({ rows, columns = [] }: Journal, all: Row[]): Changes =>
+  new Map(rows.map((row, i) => [row, only(all[row]!.change, columns[i]!)]))
+
+/** Sends the changes that the journal lacks. Returns all rows that failed. */
+const sendChanges = (
+  { client, out }: Session,
+  path: string,
+  journal: Journal,
+  changes: Changes,
+  keep: (failed: Failure[]) => Promise<void>,
+): Promise<Failure[]> =>
+  sendBatches(path, journal, {
+    size: BATCH_SIZE,
+    itemOf: (row) => changes.get(row),
+    send: async (rows, options) => {
+      const batch = rows.map((row) => changes.get(row)!)
+      const { results } = await client.tools.listings.changeMany(batch, options)
+      return results.flatMap((result): Failure[] =>
+        result.status === 'failed' ? [[rows[result.index]!, messagesOf(result.errors)]] : [],
       )
-      const failed = await sendBatches(file, journal, {
-        size: BATCH_SIZE,
-        itemOf: (row) => changes.get(row),
-        send: async (rows, options) => {
-          const batch = rows.map((row) => changes.get(row)!)
-          const { results } = await client.tools.listings.changeMany(batch, options)
-          return results.flatMap((result): Failure[] =>
-            result.status === 'failed' ? [[rows[result.index]!, messagesOf(result.errors)]] : [],
-          )
-        },
-        unknown: UNKNOWN,
-        progress: (done) => out.progress(`Changed ${done} of ${changes.size} listings`),
-        keep: (failed) => keepFailed('The listings are changed', options.failed, csv, failed),
-      })
-      reportFailed(all, failed)
-      for (const [row] of failed) changes.delete(row)
-      const warned = all.filter(({ row, warnings }) => changes.has(row) && warnings.length > 0)
-      out.records(
-        [
-          {
-            changed: changes.size,
-            failed: failed.length,
-            row_warnings: warned.map(({ number, change, warnings }) => ({
-              row: number,
-              reference: change.reference ?? null,
-              messages: warnings,
-            })),
-          },
-        ],
-        [
-          ['CHANGED', ({ changed }) => changed],
-          ['FAILED', ({ failed }) => failed],
-        ],
-      )
-      if (failed.length === 0) return
-      const isAdded = [...changes.values()].some((change) => change.quantity_delta)
-      const advice = isAdded
-        ? ` Run only those of these rows again that were not changed: ${path} would apply its quantity_delta twice.`
-        : ''
-      const where = options.failed ? `: see ${options.failed}` : ''
-      throw new CommandError(`${counted(failed.length)} failed${where}.${advice}`)
-    })
+    },
+    unknown: UNKNOWN,
+    progress: (done) => out.progress(`Changed ${done} of ${changes.size} listings`),
+    keep,
+  })
+
+/** Prints the result. @throws CommandError if a row failed */
+function finish(
+  { out }: Session,
+  rows: Row[],
+  { changes, failed }: { changes: Changes; failed: Failure[] },
+  options: RepriceOptions & { path: string },
+): void {
+  reportFailed(rows, failed)
+  const changed = new Map(changes)
+  for (const [row] of failed) changed.delete(row)
+  const warned = rows.filter(({ row, warnings }) => changed.has(row) && warnings.length > 0)
+  out.records(
+    [
+      {
+        changed: changed.size,
+        failed: failed.length,
+        row_warnings: warned.map(({ number, change, warnings }) => ({
+          row: number,
+          reference: change.reference ?? null,
+          messages: warnings,
+        })),
+      },
+    ],
+    [
+      ['CHANGED', ({ changed }) => changed],
+      ['FAILED', ({ failed }) => failed],
+    ],
+  )
+  if (failed.length === 0) return
+  const isAdded = [...changed.values()].some((change) => change.quantity_delta)
+  const advice = isAdded
+    ? ` Run only those of these rows again that were not changed: ${options.path} would apply its quantity_delta twice.`
+    : ''
+  const where = options.failed ? `: see ${options.failed}` : ''
+  throw new CommandError(`${counted(failed.length)} failed${where}.${advice}`)
 }
 
 type Difference = {
