@@ -3,7 +3,7 @@ import { DELIVERY_STATUSES } from '../enums.ts'
 import { startTestApp } from '../test/app.ts'
 import { subscribe } from '../test/fakes/receiver.ts'
 import { rowsRead, vacuumed } from '../test/rows-read.ts'
-import { listDeliveries } from './deliveries.ts'
+import { listDeliveries } from './delivery-list.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const random = (below: number) => Math.floor(Math.random() * below)

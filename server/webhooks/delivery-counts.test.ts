@@ -9,9 +9,11 @@ import { subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
-import { listDeliveries, pruneDeliveries, resendDeliveries, sendTestEvent } from './deliveries.ts'
+import { pruneDeliveries, sendTestEvent } from './deliveries.ts'
 import { countDeliveries, hideDeliveries } from './delivery-counts.ts'
+import { listDeliveries } from './delivery-list.ts'
 import { beginPartitions } from './partitions.ts'
+import { resendDeliveries } from './resend.ts'
 
 const HOUR = 60 * 60
 const PAGE = { perPage: 1, offset: 0 }

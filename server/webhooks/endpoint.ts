@@ -1,5 +1,5 @@
 import type { WebhookEvent } from '../enums.ts'
-import { notFound } from '../errors.ts'
+import { conflict, notFound } from '../errors.ts'
 
 /** A seller's webhook endpoint (§2.10). */
 export type Endpoint = {
@@ -24,3 +24,5 @@ export const WARNED_AFTER = 5
 export const DISABLED_AFTER = 10
 
 export const endpointNotFound = () => notFound('There is no such webhook endpoint.')
+
+export const endpointIsInactive = () => conflict('The webhook endpoint is disabled or deleted.')

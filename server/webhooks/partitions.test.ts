@@ -16,8 +16,9 @@ import { connected, errorOf, refresh } from '../test/fixtures/oauth.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
-import { pruneDeliveries, resendDelivery } from './deliveries.ts'
+import { pruneDeliveries } from './deliveries.ts'
 import { beginPartitions } from './partitions.ts'
+import { resendDelivery } from './resend.ts'
 
 const HOUR = 60 * 60
 const DAY = 24 * HOUR

@@ -7,8 +7,8 @@ import { type PublicReceiver, startPublicReceiver } from '../test/fakes/public-r
 import { deliveriesIn, sendSampleEvent, subscribe } from '../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { rowsRead } from '../test/rows-read.ts'
-import { missedSince } from './deliveries.ts'
 import { hideDeliveries } from './delivery-counts.ts'
+import { missedSince } from './resend.ts'
 
 const HOUR = 60 * 60
 const DAY = 24 * HOUR

@@ -4,14 +4,8 @@ import { testData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { timestampOrNull } from '../../time/timestamp.ts'
 import { checkSignature } from '../../webhooks/check-signature.ts'
-import {
-  listDeliveries,
-  missedSince,
-  requireDelivery,
-  resendDeliveries,
-  resendDelivery,
-  sendTestEvent,
-} from '../../webhooks/deliveries.ts'
+import { requireDelivery, sendTestEvent } from '../../webhooks/deliveries.ts'
+import { listDeliveries } from '../../webhooks/delivery-list.ts'
 import type { Endpoint } from '../../webhooks/endpoint.ts'
 import {
   createEndpoint,
@@ -20,6 +14,7 @@ import {
   removeEndpoint,
   rotateSecret,
 } from '../../webhooks/endpoints.ts'
+import { missedSince, resendDeliveries, resendDelivery } from '../../webhooks/resend.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, secretForMember } from '../idempotency-key.ts'
 import { paginated } from '../paginate.ts'

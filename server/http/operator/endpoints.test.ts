@@ -6,7 +6,7 @@ import { type PublicReceiver, startPublicReceiver } from '../../test/fakes/publi
 import { deliveriesIn, endpointOf, sendSampleEvent, subscribe } from '../../test/fakes/receiver.ts'
 import { advance, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { untilLockWaiters } from '../../test/lock-waiters.ts'
-import { resendDeliveries } from '../../webhooks/deliveries.ts'
+import { resendDeliveries } from '../../webhooks/resend.ts'
 
 let app: TestApp
 let internet: FakeNetwork

@@ -5,15 +5,11 @@ import { conflict } from '../../errors.ts'
 import { recordEvent } from '../../events/record.ts'
 import { sampleData, testData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
-import {
-  listDeliveries,
-  requireDelivery,
-  resendDeliveries,
-  resendDelivery,
-  sendTestEvent,
-} from '../../webhooks/deliveries.ts'
+import { requireDelivery, sendTestEvent } from '../../webhooks/deliveries.ts'
+import { listDeliveries } from '../../webhooks/delivery-list.ts'
 import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
+import { resendDeliveries, resendDelivery } from '../../webhooks/resend.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
 import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
