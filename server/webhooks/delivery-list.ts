@@ -40,11 +40,131 @@ export const listDeliveries = (
 
 async function readPageOfDeliveries(
   db: Db,
-  { accountId, endpointId, status, event, from, to }: DeliveryFilters,
+  filters: DeliveryFilters,
   { perPage, offset }: Page,
 ): Promise<{ rows: Delivery[]; total: number; reach: number }> {
+  // A page that is too far reads nothing: its limit is 0.
+  const size = offset < MAX_PAGED ? perPage : 0
+  const [ids, [result]] = await Promise.all([
+    idsOnPage(db, filters, { perPage, offset }, size),
+    db<{ total: number }[]>`select ${totalOf(db, filters)} as total`,
+  ])
+  const total = result?.total ?? 0
+  if (size === 0 && offset < total) throw tooFar()
+  const rows = await readDeliveries(
+    db,
+    ids.map(({ id }) => id),
+  )
+  return { rows, total, reach: MAX_PAGED }
+}
+
+/** The ids of a page, newest first. */
+function idsOnPage(
+  db: Db,
+  filters: DeliveryFilters,
+  { perPage, offset }: Page,
+  size: number,
+): Promise<{ id: number }[]> {
+  const { status, from, to } = filters
+  const endpoints = endpointsOf(db, filters)
+  const isOfEvent = eventCondition(db, filters)
+  const listed = sourcesIn(db, filters, isInPeriod(db, from, to))[status ?? 'any']
+  if (endpoints) {
+    return db<{ id: number }[]>`
+      select latest.id
+      from (${endpoints}) endpoint
+      cross join lateral (
+        select id
+        from ${listed}
+        where endpoint_id = endpoint.id ${isOfEvent}
+        order by id desc
+        limit ${offset + perPage}
+      ) latest
+      order by latest.id desc
+      limit ${size}
+      offset ${offset}
+    `
+  }
+  // The planner knows how frequent a status is, but not a combination of columns.
+  const hasStatus =
+    status === 'failed'
+      ? db`status = 'failed'`
+      : status === 'skipped'
+        ? db`status = 'skipped'`
+        : db`true`
+  return db<{ id: number }[]>`
+    select id
+    from ${listed}
+    where ${hasStatus} ${isOfEvent}
+    order by id desc
+    limit ${size}
+    offset ${offset}
+  `
+}
+
+/** The number of deliveries in the list. */
+function totalOf(db: Db, filters: DeliveryFilters): Fragment {
+  const { status, event, from, to } = filters
+  const endpoints = endpointsOf(db, filters)
+  const isOfEvent = eventCondition(db, filters)
+  const counted = sourcesIn(db, filters, isInPeriodById(db, from, to))
+  // Endpoint by endpoint: for all of them at once, the planner could read the whole log.
+  const numberOf = (source: Fragment): Fragment =>
+    endpoints
+      ? db`
+          (
+            select coalesce(sum(counted.number), 0)::bigint
+            from (${endpoints}) endpoint
+            cross join lateral (
+              select count(*) as number
+              from ${source}
+              where endpoint_id = endpoint.id ${isOfEvent}
+            ) counted
+          )
+        `
+      : db`(select count(*) from ${source} where true ${isOfEvent})`
+  const isListed = endpoints ? db`endpoint_id in (${endpoints})` : db`true`
+  const numberOfAll = event || from || to ? numberOf(counted.any) : numberKept(db, isListed)
+  if (status === undefined) return numberOfAll
+  return status === 'delivered' && !event
+    ? db`${numberOfAll} - ${numberOf(counted.missed)} - ${numberOf(counted.pending)}`
+    : numberOf(counted[status])
+}
+
+/** The ids of the endpoints of the list; undefined if it has those of all sellers. */
+const endpointsOf = (db: Db, { accountId, endpointId }: DeliveryFilters): Fragment | undefined =>
+  accountId === undefined && endpointId === undefined
+    ? undefined
+    : db`
+        select id
+        from webhook_endpoints
+        where ${endpointId === undefined ? db`account_id = ${accountId!}` : db`id = ${endpointId}`}
+          ${endpointId !== undefined && accountId !== undefined ? db`and account_id = ${accountId}` : db``}
+      `
+
+/** The queue doesn't have the event, and neither have deliveries of an earlier version: theirs is looked up. */
+const eventCondition = (db: Db, { event }: DeliveryFilters): Fragment =>
+  event === undefined
+    ? db``
+    : db`
+        and coalesce(
+          deliveries.event,
+          (select e.event from events e where e.id = deliveries.event_id)
+        ) = ${event}
+      `
+
+/**
+ * The rows to read for each status.
+ *
+ * @param period the condition of `from` and `to` on `deliveries`
+ */
+function sourcesIn(
+  db: Db,
+  { from, to }: DeliveryFilters,
+  period: Fragment,
+): Record<DeliveryStatus | 'any' | 'missed', Fragment> {
   const kept = isKept(db)
-  const sourcesIn = (period: Fragment): Record<DeliveryStatus | 'any' | 'missed', Fragment> => ({
+  return {
     any: db`
       (select id, endpoint_id, event_id, event from deliveries where ${kept} and ${period}) deliveries
     `,
@@ -91,95 +211,7 @@ async function readPageOfDeliveries(
         where is_missed and is_skipped and ${kept} and ${period}
       ) deliveries
     `,
-  })
-  // The queue doesn't have the event, and neither have deliveries of an earlier version: theirs is looked up.
-  const isOfEvent =
-    event === undefined
-      ? db``
-      : db`
-          and coalesce(
-            deliveries.event,
-            (select e.event from events e where e.id = deliveries.event_id)
-          ) = ${event}
-        `
-  const isFiltered = accountId !== undefined || endpointId !== undefined
-  const endpoints = db`
-    select id
-    from webhook_endpoints
-    where ${endpointId === undefined ? db`account_id = ${accountId!}` : db`id = ${endpointId}`}
-      ${endpointId !== undefined && accountId !== undefined ? db`and account_id = ${accountId}` : db``}
-  `
-  // The planner knows how frequent a status is, but not a combination of columns.
-  const hasStatus =
-    status === 'failed'
-      ? db`status = 'failed'`
-      : status === 'skipped'
-        ? db`status = 'skipped'`
-        : db`true`
-  // A page that is too far reads nothing: its limit is 0.
-  const size = offset < MAX_PAGED ? perPage : 0
-  const isListed: Fragment = isFiltered ? db`endpoint_id in (${endpoints})` : db`true`
-  const listed = sourcesIn(isInPeriod(db, from, to))[status ?? 'any']
-  const counted = sourcesIn(isInPeriodById(db, from, to))
-  // Endpoint by endpoint: for all of them at once, the planner could read the whole log.
-  const numberOf = (source: Fragment): Fragment =>
-    isFiltered
-      ? db`
-          (
-            select coalesce(sum(counted.number), 0)::bigint
-            from (${endpoints}) endpoint
-            cross join lateral (
-              select count(*) as number
-              from ${source}
-              where endpoint_id = endpoint.id ${isOfEvent}
-            ) counted
-          )
-        `
-      : db`(select count(*) from ${source} where true ${isOfEvent})`
-  const numberOfAll: Fragment =
-    event || from || to ? numberOf(counted.any) : numberKept(db, isListed)
-  const [ids, [result]] = await Promise.all([
-    isFiltered
-      ? db<{ id: number }[]>`
-          select latest.id
-          from (${endpoints}) endpoint
-          cross join lateral (
-            select id
-            from ${listed}
-            where endpoint_id = endpoint.id ${isOfEvent}
-            order by id desc
-            limit ${offset + perPage}
-          ) latest
-          order by latest.id desc
-          limit ${size}
-          offset ${offset}
-        `
-      : db<{ id: number }[]>`
-          select id
-          from ${listed}
-          where ${hasStatus} ${isOfEvent}
-          order by id desc
-          limit ${size}
-          offset ${offset}
-        `,
-    db<{ total: number }[]>`
-      select
-        ${
-          status === undefined
-            ? numberOfAll
-            : status === 'delivered' && !event
-              ? db`${numberOfAll} - ${numberOf(counted.missed)} - ${numberOf(counted.pending)}`
-              : numberOf(counted[status])
-        } as total
-    `,
-  ])
-  const total = result?.total ?? 0
-  if (size === 0 && offset < total) throw tooFar()
-  const rows = await readDeliveries(
-    db,
-    ids.map(({ id }) => id),
-  )
-  return { rows, total, reach: MAX_PAGED }
+  }
 }
 
 const tooFar = () =>
