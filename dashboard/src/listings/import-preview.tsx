@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import {
   byRisk,
   type CsvFile,
@@ -6,6 +6,7 @@ import {
   guessMapping,
   type Item,
   leftOutRows,
+  type Mapping,
   usualNote,
   withCard,
 } from '../../../sdk/src/csv.ts'
@@ -37,6 +38,43 @@ export const SHOWN = 50
 
 export type ChosenFile = { name: string; csv: CsvFile; fingerprint: string }
 
+type Check = {
+  /** Absent until all rows are checked. */
+  rows?: Row[]
+  /** Says that the file looks like an export of the shop. */
+  exportWarning?: string | undefined
+  /** Rows that are checked. */
+  done: number
+  error?: string
+}
+
+/** Checks the rows again after each change. `setError` shows an error until the next check. */
+function useCheck(csv: CsvFile, mapping: Mapping, choices: ReadonlyMap<string, string>) {
+  const answers = useRef<Answers>(new Map())
+  const [check, setCheck] = useState<Check>({ done: 0 })
+  const setError = useCallback((error: string) => setCheck((check) => ({ ...check, error })), [])
+  useEffect(() => {
+    const abort = new AbortController()
+    setCheck({ done: 0 })
+    const run = async () => {
+      const rows = await checkAll(csv, mapping, choices, answers.current, abort.signal, (done) =>
+        setCheck((check) => ({ ...check, done })),
+      )
+      const listable = rows.filter(isListable).map(({ position }) => csv.rows[position]!)
+      const exportWarning = await ownExportWarning(csv, listable, (id) =>
+        hasListing(id, abort.signal),
+      )
+      abort.signal.throwIfAborted()
+      setCheck((check) => ({ ...check, rows, exportWarning }))
+    }
+    run().catch((error) => {
+      if (!abort.signal.aborted) setError((error as Error).message)
+    })
+    return () => abort.abort()
+  }, [csv, mapping, choices, setError])
+  return { ...check, setError }
+}
+
 /** The columns of the file, and the rows as they would be listed. */
 export function Preview({
   name,
@@ -60,32 +98,10 @@ export function Preview({
   const [leftOut] = useState(() => leftOutRows(csv).size)
   /** Cards that the seller has chosen, by what makes a row ambiguous. */
   const [choices, setChoices] = useState<ReadonlyMap<string, string>>(new Map())
-  const answers = useRef<Answers>(new Map())
-  const [rows, setRows] = useState<Row[]>()
-  const [exportWarning, setExportWarning] = useState<string>()
+  const { rows, exportWarning, done, error, setError } = useCheck(csv, mapping, choices)
   const [mark, setMark] = useState<Mark>()
-  const [done, setDone] = useState(0)
-  const [error, setError] = useState<string>()
   const [isStarting, setIsStarting] = useState(false)
 
-  useEffect(() => {
-    const abort = new AbortController()
-    setRows(undefined)
-    setDone(0)
-    setError(undefined)
-    const check = async () => {
-      const rows = await checkAll(csv, mapping, choices, answers.current, abort.signal, setDone)
-      const listable = rows.filter(isListable).map(({ position }) => csv.rows[position]!)
-      const warning = await ownExportWarning(csv, listable, (id) => hasListing(id, abort.signal))
-      abort.signal.throwIfAborted()
-      setExportWarning(warning)
-      setRows(rows)
-    }
-    check().catch((error) => {
-      if (!abort.signal.aborted) setError((error as Error).message)
-    })
-    return () => abort.abort()
-  }, [csv, mapping, choices])
   useEffect(() => {
     if (!isHidden) void readMark(shop, fingerprint).then(setMark, () => {})
   }, [shop, fingerprint, isHidden])
