@@ -5,7 +5,8 @@ import type { Condition, Language } from '../enums.ts'
 import { notFound } from '../errors.ts'
 import type { Listable } from './listing.ts'
 import { reservedUnits } from './listings.ts'
-import { type OfferModel, offersFrom } from './offer-model.ts'
+import type { OfferModel } from './offer-model.ts'
+import { offersFrom } from './offer-store.ts'
 import { isOf, type Offer, type Seller, sellerColumns } from './offers.ts'
 
 /** Offers as buyers see them on the public pages. Hidden sellers and their offers are left out, as in offers.ts. */

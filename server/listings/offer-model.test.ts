@@ -20,7 +20,8 @@ import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { rowsRead } from '../test/rows-read.ts'
 import { until } from '../test/until.ts'
 import type { OfferChanges } from './offer-changes.ts'
-import { OFFER, offersFrom, openOfferModel } from './offer-model.ts'
+import { openOfferModel } from './offer-model.ts'
+import { OFFER, offersFrom } from './offer-store.ts'
 import { offersOf } from './offers.ts'
 
 let app: TestApp

@@ -5,7 +5,7 @@ import {
   OFFER,
   type OffersValidity,
   type Shop,
-} from '../../../listings/offer-model.ts'
+} from '../../../listings/offer-store.ts'
 import type { Service } from '../../../service.ts'
 import { offerJson, sellerJson } from '../../shapes/public-listing.ts'
 
