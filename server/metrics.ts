@@ -119,7 +119,7 @@ export function createMetrics({
   )
   const unreadable = counterBy(
     'cardstall_http_unreadable_requests_total',
-    'Requests that were answered before they were read: invalid HTTP, slow, or with large headers',
+    'Requests that got a response before they were read: invalid HTTP, slow, or with large headers',
     'status',
     UNREADABLE,
   )

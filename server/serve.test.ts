@@ -369,7 +369,7 @@ describe.concurrent('a start that cannot succeed', () => {
       url.port = String(port)
       url.password = 'geheim'
     })
-    const line = `DATABASE_URL: 127.0.0.1:${port} does not answer.`
+    const line = `DATABASE_URL: 127.0.0.1:${port} does not respond.`
     expectOneLine(await runToEnd(['migrate'], settings), line)
     nobody.close()
   })

@@ -35,7 +35,7 @@ export async function deviceLogin(
   const root = apiUrl(url).replace(/\/v1$/, '')
   if (!/^https?:$/.test(URL.parse(root)?.protocol ?? '')) {
     throw new CommandError(
-      `"${url}" is no address of a marketplace: it must begin with https:// or http://.`,
+      `"${url}" is not the address of a marketplace: it must begin with https:// or http://.`,
       EXIT.usage,
     )
   }
@@ -111,6 +111,6 @@ async function send<T>(url: string, body: Record<string, unknown>, token?: strin
   const answer = (await response.json().catch(() => undefined)) as T | undefined
   if (answer !== undefined && response.status < 500) return answer
   throw new Unavailable(
-    `${new URL(url).host} responded with status ${response.status}, and is no marketplace or is down: check the address, or try again later.`,
+    `${new URL(url).host} responded with status ${response.status}: it is not a marketplace, or it is down. Check the address, or try again later.`,
   )
 }

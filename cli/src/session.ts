@@ -120,7 +120,7 @@ export function clientOf(
     throw new CommandError(
       message.includes('`key`')
         ? 'The API key has a space or a special character: check --key and CARDSTALL_KEY.'
-        : `"${url}" is no address of a marketplace: it must begin with https:// or http://.`,
+        : `"${url}" is not the address of a marketplace: it must begin with https:// or http://.`,
       EXIT.usage,
     )
   }

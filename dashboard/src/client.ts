@@ -238,7 +238,7 @@ function connectionLost(advice: string): ConnectionError {
 
 async function errorOf(response: Response): Promise<ApiError> {
   const { error } = await response.json().catch(() => ({ error: undefined }))
-  const message = error?.message ?? `The service answered with status ${response.status}.`
+  const message = error?.message ?? `The service responded with status ${response.status}.`
   const retryAfter = response.headers.get('retry-after')
   return new ApiError(
     response.status,

@@ -38,7 +38,7 @@ async function get(url: string, key: string): Promise<Page> {
   for (;;) {
     const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
     if (response.ok) return (await response.json()) as Page
-    if (response.status !== 429) throw new Error(`${url} answered ${response.status}`)
+    if (response.status !== 429) throw new Error(`${url} responded with status ${response.status}`)
     const seconds = Number(response.headers.get('retry-after'))
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
   }

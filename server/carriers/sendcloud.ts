@@ -223,7 +223,7 @@ function openClient({ url, publicKey, secretKey }: SendcloudSettings, timeoutMs:
       )
       const { statusCode } = response
       if (statusCode >= 200 && statusCode < 300) return bytes
-      const reason = `Sendcloud answered ${method} ${pathname} with ${statusCode}${codeIn(bytes)}.`
+      const reason = `Sendcloud responded to ${method} ${pathname} with ${statusCode}${codeIn(bytes)}.`
       if (method === 'GET' && statusCode === 404) throw new MissingShipmentError(reason)
       throw new CarrierError(isRefusal(statusCode) ? 'refused' : 'unknown', reason)
     } catch (error) {

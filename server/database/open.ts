@@ -100,7 +100,7 @@ const TIMEOUT_MS = 10_000
 
 async function waitForAnswer(session: Sql): Promise<void> {
   await withTimeout<unknown>(TIMEOUT_MS, session`select 1`, () => {
-    throw Object.assign(new Error('no answer'), { code: 'CONNECT_TIMEOUT' })
+    throw Object.assign(new Error('no response'), { code: 'CONNECT_TIMEOUT' })
   })
 }
 
@@ -121,7 +121,7 @@ function reasonOf(error: NodeJS.ErrnoException, host: string): string {
     case 'EAI_AGAIN':
       return `the host name of ${host} cannot be resolved.`
     case 'CONNECT_TIMEOUT':
-      return `${host} does not answer.`
+      return `${host} does not respond.`
     case 'ECONNRESET':
       if (!error.message.includes('before secure TLS connection')) return refused
       return `${host} closed the connection instead of encrypting it: turn on ssl in the settings of the server.`

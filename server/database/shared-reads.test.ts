@@ -91,7 +91,7 @@ it('a request whose time for the database ends fails no other request of its rea
   }
   const within = (ms: number) => withBudget(newBudget(ms), () => readTogether({ db }, read, ms))
   const [late, other] = await Promise.allSettled([within(50), within(60_000)])
-  expect(late).toMatchObject({ reason: { message: 'The database did not answer in time.' } })
+  expect(late).toMatchObject({ reason: { message: 'The database did not respond in time.' } })
   expect(other).toEqual({ status: 'fulfilled', value: 60_000 })
 })
 
@@ -102,7 +102,7 @@ it('a request that has no time left for the database fails a shared read', async
   }
   const budget = newBudget(50)
   await expect(withBudget(budget, () => readTogether({ db }, read, 1))).rejects.toThrow(
-    'The database did not answer in time.',
+    'The database did not respond in time.',
   )
   expect(budget.leftMs).toBeLessThanOrEqual(0)
 })

@@ -105,7 +105,7 @@ it('an item waits at most for the remaining time of its request', async () => {
   const inRequest = (ms: number) => withBudget(newBudget(ms), () => ctx.share(sleep, 1))
   const settled = await Promise.allSettled([inRequest(300), inRequest(400), inRequest(500)])
   expect(settled.map((one) => one.status === 'rejected' && one.reason.message)).toEqual(
-    times(3, () => 'The database did not answer in time.'),
+    times(3, () => 'The database did not respond in time.'),
   )
 })
 
@@ -121,7 +121,7 @@ it('an item whose time is over fails no other item of its transaction', async ()
     await holder`select from locked where item = 1 for update`
     const late = inRequest(300, 1)
     others = Promise.all([inRequest(60_000, 2), inRequest(60_000, 3)])
-    await expect(late).rejects.toThrow('did not answer in time')
+    await expect(late).rejects.toThrow('did not respond in time')
   })
   expect(await others).toEqual([2, 3])
 })

@@ -277,7 +277,10 @@ async function listenForNotices(
     })
     session = opening
     // A server can also freeze after it has accepted the connection.
-    const timeout = setTimeout(() => lost(new Error('no answer'), opening), 2 * CONNECT_TIMEOUT_MS)
+    const timeout = setTimeout(
+      () => lost(new Error('no response'), opening),
+      2 * CONNECT_TIMEOUT_MS,
+    )
     try {
       await opening.unsafe(`listen ${CHANNEL}`)
     } finally {

@@ -59,7 +59,7 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
   const watch = watchSilence(client, suspectMs, answered, (silentMs) => {
     suspect()
     if (silentMs >= silenceMs)
-      connection.abort(new DatabaseUnavailable('The database did not answer.'))
+      connection.abort(new DatabaseUnavailable('The database did not respond.'))
   })
   const { sql } = watch
   const markClosed = (reason: Error) => {

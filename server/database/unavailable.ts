@@ -11,7 +11,7 @@ export class DatabaseUnavailable extends Error {
 }
 
 /** The error of a statement, or of a wait for one, whose time is over. */
-export const tookTooLong = () => new DatabaseUnavailable('The database did not answer in time.')
+export const tookTooLong = () => new DatabaseUnavailable('The database did not respond in time.')
 
 export const connectionsClosed = () =>
   new DatabaseUnavailable('The connections to the database are closed.')

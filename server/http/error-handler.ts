@@ -124,7 +124,8 @@ export function clientError({ code }: { code?: string }): ApiError {
 }
 
 /** The error for CONNECT, whose address is that of another server. */
-export const notProxy = () => badRequest('This service is no proxy: it does not support CONNECT.')
+export const notProxy = () =>
+  badRequest('This service is not a proxy: it does not support CONNECT.')
 
 /**
  * Serialises the last response of a connection, for a request that has no reply object.

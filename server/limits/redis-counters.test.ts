@@ -250,7 +250,7 @@ describe.skipIf(!redisServer)('when Redis goes away', { concurrent: true }, () =
     expect(performance.now() - asked).toBeLessThan(SECONDS)
     expect(counters.hit('alice', WINDOW)).toBe(21)
     expect(lines).toEqual([AWAY])
-    expect(details).toEqual([{ reason: 'no answer within 1000 ms' }])
+    expect(details).toEqual([{ reason: 'no response within 1000 ms' }])
 
     redis.resume()
     await until('they are back', () => lines.includes(BACK))

@@ -156,7 +156,7 @@ function openConnection(
   }
 
   function count(key: string, seconds: number, by: number): Promise<number> {
-    const cancelTimeout = unlessLate(timeoutMs, 2, () => lose(`no answer within ${timeoutMs} ms`))
+    const cancelTimeout = unlessLate(timeoutMs, 2, () => lose(`no response within ${timeoutMs} ms`))
     return send(key, seconds, by).then(
       (hits) => {
         cancelTimeout()

@@ -97,14 +97,14 @@ async function refusal(url: string, response: Response): Promise<StartError> {
   const { status } = response
   if (status === 401) {
     return new StartError(
-      `${url} doesn't take this operator token: give the right one with --token.`,
+      `${url} does not accept this operator token: give the right one with --token.`,
     )
   }
   const message = await response
     .json()
     .then((body) => (body as { error: { message: string } }).error.message)
     .catch(() => 'this is not a Cardstall service. Set its address with --url.')
-  return new StartError(`${url} answered ${status}: ${message}`)
+  return new StartError(`${url} responded with status ${status}: ${message}`)
 }
 
 type Part = { id: string } | { event: string; envelope: string }

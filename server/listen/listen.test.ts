@@ -292,18 +292,18 @@ describe('npm run listen with a mistake', () => {
     const ended = await runToEnd(['listen'], { ...onThisMachine(), DATA_DIR: nowhere })
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr })
     expect(await errorOf(['--token', 'x'], { DATA_DIR: nowhere })).toBe(
-      `Say with --account whose events: there is no demo key for ${url} in ${nowhere}.`,
+      `Choose the account with --account: there is no demo key for ${url} in ${nowhere}.`,
     )
     expect(existsSync(nowhere)).toBe(false)
   })
 
   it('listen reports a refused token, an unknown account, or another kind of server in one line', async () => {
     const url = `http://localhost:${settings.PORT}`
-    const stderr = `${url} doesn't take this operator token: give the right one with --token.\n`
+    const stderr = `${url} does not accept this operator token: give the right one with --token.\n`
     const refused = await runToEnd(['listen', '--token', 'x'], onThisMachine())
     expect(refused).toMatchObject({ code: 1, stdout: '', stderr })
     expect(await errorOf(['--account', '4711'])).toBe(
-      `${url} answered 404: There is no such account.`,
+      `${url} responded with status 404: There is no such account.`,
     )
     for (const body of ['<html>', '{"detail":"Not found"}', 'null']) {
       const { port } = await startWebServer((_request, response) =>
@@ -311,13 +311,13 @@ describe('npm run listen with a mistake', () => {
       )
       const other = `http://localhost:${port}`
       expect(await errorOf(['--account', '1', '--url', other])).toBe(
-        `${other} answered 404: this is not a Cardstall service. Set its address with --url.`,
+        `${other} responded with status 404: this is not a Cardstall service. Set its address with --url.`,
       )
     }
     const { port } = await startWebServer((_request, response) => response.writeHead(503).end('{}'))
     const starting = `http://localhost:${port}`
     expect(await errorOf(['--url', starting])).toBe(
-      `${starting} answered 503: it is starting, or its database is unavailable. Try again in a moment.`,
+      `${starting} responded with status 503: it is starting, or its database is unavailable. Try again in a moment.`,
     )
     const nobody = `http://localhost:${await freePort()}`
     expect(await errorOf(['--url', nobody])).toBe(

@@ -112,7 +112,7 @@ async function demoAccount(config: Config, service: Service): Promise<number> {
   const key = await kept(config, service, 'demo-key')
   if (!key) {
     throw new StartError(
-      `Say with --account whose events: there is no demo key for ${service.url} in ${config.dataDir}.`,
+      `Choose the account with --account: there is no demo key for ${service.url} in ${config.dataDir}.`,
     )
   }
   const response = await fetch(`${service.url}/v1/me`, {
@@ -129,11 +129,11 @@ async function demoAccount(config: Config, service: Service): Promise<number> {
   if (id !== undefined) return id
   if (response.status >= 500) {
     throw new StartError(
-      `${service.url} answered ${response.status}: it is starting, or its database is unavailable. Try again in a moment.`,
+      `${service.url} responded with status ${response.status}: it is starting, or its database is unavailable. Try again in a moment.`,
     )
   }
   throw new StartError(
-    `Say with --account whose events: ${service.url} doesn't take the demo key in DATA_DIR (it answered ${response.status}).`,
+    `Choose the account with --account: ${service.url} does not accept the demo key in DATA_DIR (it responded with status ${response.status}).`,
   )
 }
 

@@ -555,7 +555,7 @@ describe('a mail server', () => {
     expect(await row(waiting)).toMatchObject({
       status: 'waiting',
       attempts,
-      error: 'The mail server did not answer in time.',
+      error: 'The mail server did not respond in time.',
     })
     silent.hangUp()
   })
@@ -584,7 +584,7 @@ describe('a mail server', () => {
       await waiting.runMail({ timeoutMs: 200 })
       expect(await row(waiting)).toMatchObject({
         status: 'waiting',
-        error: 'The mail server did not answer in time.',
+        error: 'The mail server did not respond in time.',
       })
     } finally {
       clearInterval(timer)

@@ -128,7 +128,7 @@ function mailErrorFrom(error: SmtpError, { mayHaveArrived }: { mayHaveArrived: b
       return ofServer(`The mail server refused the login${detail(responseCode)}.`)
     case 'ETIMEDOUT':
     case 'EABORT': {
-      const message = 'The mail server did not answer in time.'
+      const message = 'The mail server did not respond in time.'
       // Later silence can be about the recipient or the message.
       const isConnecting = timeoutType !== undefined && timeoutType !== 'SOCKET_TIMEOUT'
       return isConnecting ? ofServer(message) : new MailError(message, {})

@@ -189,12 +189,12 @@ describe('fetchPhoto', () => {
       systemResolver({ servers: ['127.0.0.1:1'] })('no-dns.example'),
     )
     for (const [url, message] of [
-      ['http://photos.example/404', 'The server answered with status 404.'],
-      ['http://photos.example/503', 'The server answered with status 503.'],
-      ['http://photos.example/302', 'The server answered with status 302.'],
-      ['http://photos.example/304', 'The server answered with status 304.'],
-      ['http://photos.example/broken', 'The connection failed before an answer had arrived.'],
-      ['http://photos.example/no-http', 'The connection failed before an answer had arrived.'],
+      ['http://photos.example/404', 'The server responded with status 404.'],
+      ['http://photos.example/503', 'The server responded with status 503.'],
+      ['http://photos.example/302', 'The server responded with status 302.'],
+      ['http://photos.example/304', 'The server responded with status 304.'],
+      ['http://photos.example/broken', 'The connection failed before a response arrived.'],
+      ['http://photos.example/no-http', 'The connection failed before a response arrived.'],
       ['http://nobody.example/', 'The server refused the connection.'],
       ['http://unknown.example/', 'The host name could not be resolved.'],
       ['http://no-dns.example/', 'The host name could not be resolved.'],

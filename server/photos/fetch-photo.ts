@@ -75,7 +75,7 @@ async function followRedirects(
     if (statusCode >= 200 && statusCode < 300) return response
     response.body.on('error', () => {}).destroy()
     if (!isRedirect(statusCode, headers.location)) {
-      throw temporary(`The server answered with status ${statusCode}.`)
+      throw temporary(`The server responded with status ${statusCode}.`)
     }
     url = webAddress(URL.parse(String(headers.location), url)?.href ?? '')
   }

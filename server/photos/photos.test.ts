@@ -132,7 +132,7 @@ describe('a photo', () => {
       requests++
       res.writeHead(500).end()
     }
-    const error = 'The server answered with status 500.'
+    const error = 'The server responded with status 500.'
     for (const [attempts, wait] of [
       [1, 60],
       [2, 600],
@@ -168,7 +168,7 @@ describe('a photo', () => {
     const id = await insertListingWithPhotos(app, at('1'))
     respond = (_, res) => res.writeHead(404).end()
     await app.runPhotos()
-    expect(await photoOf(id)).toMatchObject({ error: 'The server answered with status 404.' })
+    expect(await photoOf(id)).toMatchObject({ error: 'The server responded with status 404.' })
     respond = sendPicture
     await advance(60)
     await app.runPhotos()

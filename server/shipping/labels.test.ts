@@ -70,7 +70,10 @@ const eventsOf = async ({ orderIds }: InsertedSlice) => {
   return rows.map(({ data }) => JSON.parse(data)).filter((data) => orderIds.includes(data.order_id))
 }
 const timeOut = (): never => {
-  throw new CarrierError('unknown', 'The carrier did not answer in time: raw words of the carrier.')
+  throw new CarrierError(
+    'unknown',
+    'The carrier did not respond in time: raw words of the carrier.',
+  )
 }
 
 const refuse = (): never => {

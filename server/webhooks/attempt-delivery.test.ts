@@ -25,9 +25,9 @@ import { MAX_CONCURRENCY } from './endpoint-concurrency.ts'
 /** Enough for a busy machine to read the beginning of a response. */
 const LIMIT_MS = 3_000
 const PRIVATE = 'The host points to a private or reserved address.'
-const BROKEN = 'The connection failed before an answer had arrived.'
+const BROKEN = 'The connection failed before a response arrived.'
 const BROKEN_OFF = 'The connection failed before the end of the response.'
-const LATE = 'The server did not answer in time.'
+const LATE = 'The server did not respond in time.'
 const UNFINISHED = 'The server did not finish its response in time.'
 const NO_NAME = 'The host name could not be resolved.'
 
@@ -171,7 +171,7 @@ describe('a response', () => {
     const statuses = [300, 301, 302, 303, 304, 307, 308]
     const deliveries = await attempt(...statuses.map((status) => `${site.url}/${status}`))
     for (const [i, delivery] of deliveries.entries()) {
-      const error = `The receiver answered with status ${statuses[i]}; redirects are not followed.`
+      const error = `The receiver responded with status ${statuses[i]}; redirects are not followed.`
       expect(delivery).toMatchObject({
         status: 'pending',
         next_attempt_at: expect.any(String),
@@ -194,7 +194,7 @@ describe('a response', () => {
         attempts: [
           {
             status_code: statuses[i],
-            error: `The receiver answered with status ${statuses[i]}.`,
+            error: `The receiver responded with status ${statuses[i]}.`,
             response: 'no',
           },
         ],

@@ -95,5 +95,5 @@ async function send(
 
 const errorFor = (statusCode: number) =>
   statusCode < 400
-    ? `The receiver answered with status ${statusCode}; redirects are not followed.`
-    : `The receiver answered with status ${statusCode}.`
+    ? `The receiver responded with status ${statusCode}; redirects are not followed.`
+    : `The receiver responded with status ${statusCode}.`

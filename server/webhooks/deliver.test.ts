@@ -90,7 +90,7 @@ describe('a delivery', () => {
       next_attempt_at: null,
       attempts: Array.from({ length: 5 }, () => ({
         status_code: 500,
-        error: 'The receiver answered with status 500.',
+        error: 'The receiver responded with status 500.',
         response: 'nope',
       })),
     })

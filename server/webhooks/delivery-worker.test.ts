@@ -434,7 +434,7 @@ describe('claims', () => {
     attempt: {
       at: app.ctx.now(),
       statusCode: 500,
-      error: 'The receiver answered with status 500.',
+      error: 'The receiver responded with status 500.',
       durationMs: 5,
       response: 'late',
     },

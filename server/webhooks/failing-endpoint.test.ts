@@ -112,7 +112,7 @@ describe('deliveries that failed in a row', () => {
     expect(warning!.text).toContain(`http://localhost:${receiver.port}/hooks`)
     expect(warning!.text).toContain('Kanto Cards')
     expect(warning!.text).toContain(`${app.ctx.config.publicUrl}/dashboard/webhooks`)
-    expect(warning!.text).toContain('The receiver answered with status 500.')
+    expect(warning!.text).toContain('The receiver responded with status 500.')
     expect(warning!.text).not.toMatch(/alice|secret|token/)
     await fail(4)
     expect(await subjects()).toEqual([WARNING])
@@ -220,7 +220,7 @@ describe('deliveries that fail at the same moment', () => {
     const attempt = {
       at: app.ctx.now(),
       statusCode: 500,
-      error: 'The receiver answered with status 500.',
+      error: 'The receiver responded with status 500.',
       durationMs: 5,
       response: '',
     }

@@ -144,7 +144,7 @@ async function post(url: URL, event: WebhookEvent, secret: string): Promise<stri
     const { name, message, cause } = error as Error & {
       cause?: { code?: string; message: string }
     }
-    if (name === 'TimeoutError') return `no answer within ${TIMEOUT_MS / 1000} seconds`
+    if (name === 'TimeoutError') return `no response within ${TIMEOUT_MS / 1000} seconds`
     return `not received (${cause?.code ?? cause?.message ?? message})`
   }
 }

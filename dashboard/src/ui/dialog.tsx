@@ -51,7 +51,7 @@ export function Dialog({
             <Heading slot="title">{title}</Heading>
             <IconButton slot="close" label="Close" icon="close" isDisabled={isHeld} />
           </header>
-          {isHeld && <span hidden data-unsaved data-loss="The service has not answered yet." />}
+          {isHeld && <span hidden data-unsaved data-loss="The service has not responded yet." />}
           <DialogHold value={{ isHeld, hold }}>{children}</DialogHold>
         </AriaDialog>
       </Modal>

@@ -22,7 +22,7 @@ export async function findRunning(
   timeoutMs: number,
 ): Promise<Server | undefined> {
   let silentSince: number | undefined
-  let reason = 'it does not answer'
+  let reason = 'it does not respond'
   const found = await waitUntil(timeoutMs, async (): Promise<Server | 'none' | undefined> => {
     const file = await readPidFile(cluster.directory)
     if (!file || (file.pid && !isAlive(file.pid))) return 'none'

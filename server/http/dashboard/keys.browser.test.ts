@@ -200,7 +200,7 @@ describe.skipIf(!chromiumPath)(
       await page.evaluate('history.back()')
       await expect
         .poll(() => questions)
-        .toEqual(['Leave this page? The service has not answered yet.'])
+        .toEqual(['Leave this page? The service has not responded yet.'])
       expect(await dialog.count()).toBe(1)
       page.once('dialog', (question) => question.accept())
       await page.goBack()

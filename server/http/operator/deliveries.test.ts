@@ -161,10 +161,10 @@ describe('GET /operator/v1/deliveries', () => {
     const { status, attempts, next_attempt_at } = await deliveryOf(id)
     expect([status, next_attempt_at]).toEqual(['failed', null])
     expect(attempts).toMatchObject([
-      { status_code: 500, error: 'The receiver answered with status 500.', response: '' },
+      { status_code: 500, error: 'The receiver responded with status 500.', response: '' },
       {
         status_code: 302,
-        error: 'The receiver answered with status 302; redirects are not followed.',
+        error: 'The receiver responded with status 302; redirects are not followed.',
         response: 'elsewhere',
       },
       { status_code: null, error: expect.stringMatching(/private/), response: null },

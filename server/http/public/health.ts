@@ -17,7 +17,7 @@ export function healthRoutes(app: App, ctx: Service): void {
 
   app.get('/health/ready', async () => {
     if (!ctx.readiness.ready) throw serviceUnavailable('The service is starting.')
-    if (!(await databaseResponds())) throw serviceUnavailable('The database does not answer.')
+    if (!(await databaseResponds())) throw serviceUnavailable('The database does not respond.')
     return { status: 'ready' }
   })
 }

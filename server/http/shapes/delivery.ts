@@ -87,7 +87,7 @@ export const exampleDelivery = {
     {
       at: '2026-03-01T09:30:00Z',
       status_code: 503,
-      error: 'The receiver answered with status 503.',
+      error: 'The receiver responded with status 503.',
       duration_ms: 84,
       response: 'down for maintenance',
     },

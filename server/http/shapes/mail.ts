@@ -26,7 +26,7 @@ export const mailJson = ({ to, subject, text, createdAt }: Mail): Static<typeof 
 export const exampleMail = {
   to: 'kanto@shops.example',
   subject: 'A webhook endpoint was disabled',
-  text: 'https://kanto.example/hooks has not answered for a day.\n',
+  text: 'https://kanto.example/hooks has not responded for a day.\n',
   created_at: '2026-03-01T09:30:00Z',
 }
 
