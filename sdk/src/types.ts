@@ -1590,7 +1590,7 @@ export interface ListingChange {
   quantity_delta?: number
 }
 /**
- * The item was applied; changes without effect are no error.
+ * The item was applied; a change without effect is not an error.
  */
 export interface ListingChanged {
   status: 'changed'
@@ -2438,7 +2438,7 @@ export interface ReplyToReviewBody {
 }
 export interface AnswerDisputeBody {
   /**
-   * The `id` of the dispute that you have read. With it, the request can’t be about a later dispute of the row: that is 409
+   * The `id` of the dispute that you have read. With it, the request can’t apply to a later dispute of the row: it fails with 409
    */
   dispute_id?: number
   message: string

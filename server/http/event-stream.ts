@@ -33,7 +33,7 @@ const Stream = Type.Unsafe<Readable>({ type: 'string', examples: [EXAMPLE] })
 
 export const STREAM_DESCRIPTION = `Each message has the event’s name, and the envelope in one line as its data. Its \`delivery_id\` is the id of the event, not of a delivery to an endpoint, and is the same each time. Resending a delivery repeats its event in the stream; several resends in quick succession can be combined into one.
 
-The \`id\` of a message is its position in the stream. Send it in \`Last-Event-ID\` (or in \`after\`, without that header) to continue after this position without missing any event that is still stored. Without a position the stream starts now; while other transactions are running, events of the last seconds can come first. Its first message holds the start position. An event is sent as soon as all transactions that began before its own have ended. After 15 seconds without events, a comment keeps the connection alive. The stream ends when the service stops. A process of the service keeps at most ${groupDigits(MAX_STREAMS)} streams open; a further one is 503.`
+The \`id\` of a message is its position in the stream. Send it in \`Last-Event-ID\` (or in \`after\`, without that header) to continue after this position without missing any event that is still stored. Without a position the stream starts now; while other transactions are running, events of the last seconds can come first. Its first message holds the start position. An event is sent as soon as all transactions that began before its own have ended. After 15 seconds without events, a comment keeps the connection alive. The stream ends when the service stops. A process of the service keeps at most ${groupDigits(MAX_STREAMS)} streams open; a further one gets 503.`
 
 /** Query, headers and response of an operation that sends the stream. */
 export const streamSchema = {
@@ -108,7 +108,7 @@ async function* streamOf(
   ended: AbortSignal,
   mayContinue: () => Promise<boolean>,
 ) {
-  // A message without data is no event. Its id is where the client continues if the connection is lost before the
+  // A message without data is not an event. Its id is where the client continues if the connection is lost before the
   // first.
   yield `id: ${positionText(after)}\n\n`
   const batches = followEvents(ctx, accountId, after, { ended, silenceMs: HEARTBEAT_MS })

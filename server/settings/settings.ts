@@ -152,7 +152,7 @@ export const SETTINGS = {
     parse: oneOf(CARRIERS),
     fallback: '`simulated` in the sandbox, else none',
     description:
-      'Carrier that sells platform labels: `simulated` (sandbox only) or `sendcloud` ([below](#sendcloud)). Without one a label request is 502',
+      'Carrier that sells platform labels: `simulated` (sandbox only) or `sendcloud` ([below](#sendcloud)). Without one, a request for a label fails with 502',
   },
   SENDCLOUD_PUBLIC_KEY: {
     parse: secret,

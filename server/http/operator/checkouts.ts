@@ -23,7 +23,7 @@ export function checkoutRoutes(app: App, ctx: Service): void {
         operationId: 'createCheckout',
         summary: 'Sell the content of a cart',
         description:
-          'Sells all lines or none. Call it when the buyer has paid. Responds with 409 if a line cannot be sold: too little stock, a sold, hidden or deleted listing, a seller who is on holiday, suspended or closed, or one without a shipping option for this address and value. A reservation holds units, but not their price: send the `price` that the buyer has seen: the checkout is 409 if the current price differs. A chosen option that does not fit them is 422, and so is an address with a blank name, street or city if the order ships with a label. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
+          'Sells all lines or none. Call it when the buyer has paid. Responds with 409 if a line cannot be sold: too little stock, a sold, hidden or deleted listing, a seller who is on holiday, suspended or closed, or one without a shipping option for this address and value. A reservation holds units, but not their price. Send the `price` that the buyer has seen: the request fails with 409 if the current price differs. It fails with 422 if a chosen option does not fit the address or the value, or if the order ships with a label and the address has a blank name, street or city. With an `Idempotency-Key` you can safely repeat the request for 24 hours.',
         tags: ['Orders'],
         headers: idempotencyKeyHeader,
         body: CheckoutInput,

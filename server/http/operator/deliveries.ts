@@ -19,7 +19,7 @@ export function deliveryRoutes(app: App, ctx: Service): void {
         operationId: 'listDeliveries',
         summary: 'List webhook deliveries',
         description:
-          'Returns deliveries with their attempts, newest first. Deliveries are kept for `WEBHOOK_RETENTION_DAYS`, by default 30, also those to deleted endpoints. `from` and `to` need `account_id` or `endpoint_id`. Pages reach only the newest 10,000 deliveries of a list: the links end there, and further ones of a longer list are 422.',
+          'Returns deliveries with their attempts, newest first. Deliveries are kept for `WEBHOOK_RETENTION_DAYS`, by default 30, also those to deleted endpoints. `from` and `to` need `account_id` or `endpoint_id`. Pages reach only the newest 10,000 deliveries of a list: the links end there, and a request for a further page fails with 422.',
         tags: ['Webhooks'],
         querystring: Type.Object({
           account_id: Type.Optional(Id()),

@@ -26,7 +26,7 @@ const transition = {
 const seenRefunds = Type.Optional(
   Euros({
     description:
-      'The `refunded_amount` of the row that you have seen. With it, two people can’t compensate the same complaint: if the row has another one by then, that is 409',
+      'The `refunded_amount` of the row that you have seen. With it, two people can’t compensate the same complaint: the request fails with 409 if the amount has changed',
   }),
 )
 

@@ -40,7 +40,7 @@ const submission = Type.Optional(
   FilledText({
     maxLength: 64,
     description:
-      'The `submission` of the setup that you checked. With it, the decision can’t be about a bank account that the seller has submitted since, and can’t undo a later decision: that is 409',
+      'The `submission` of the setup that you checked. With it, the decision can’t be about a bank account that the seller has submitted since, and can’t undo a later decision: such a request fails with 409',
   }),
 )
 

@@ -25,7 +25,7 @@ const reference = Type.Optional(
   FilledText({
     maxLength: 35,
     description:
-      'The reference of the transfer. With it, a report that is repeated late can’t be taken for one about the next transfer of the payout: that is 409',
+      'The reference of the transfer. With it, a report that is repeated late can’t be taken for one about the next transfer of the payout: it fails with 409',
   }),
 )
 

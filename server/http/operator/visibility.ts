@@ -32,7 +32,7 @@ export function visibilityRoutes(app: App, ctx: Service): void {
       schema: {
         operationId: 'changeVisibility',
         summary: 'Hide catalog records or show them again',
-        description: `Hides (\`false\`) or shows (\`true\`) up to ${groupDigits(MAX_RECORDS)} sets, cards and sealed products, all or none; records that the body does not name stay as they are. A hidden record is 404, is in no list, count or search, and can’t be listed. A hidden set hides its cards and products too; these keep their own visibility for the time after. Existing listings of a hidden record stay with their sellers and can be sold by a checkout. When the response arrives, this process serves the change; others follow within seconds.`,
+        description: `Hides (\`false\`) or shows (\`true\`) up to ${groupDigits(MAX_RECORDS)} sets, cards and sealed products, all or none; records that the body does not name stay as they are. A request for a hidden record gets 404. The record is in no list, count or search, and can’t be listed. A hidden set hides its cards and products too; these keep their own visibility for the time after. Existing listings of a hidden record stay with their sellers and can be sold by a checkout. When the response arrives, this process serves the change; others follow within seconds.`,
         tags: ['Catalog'],
         body: Type.Object(records, { examples: [example] }),
         response: {

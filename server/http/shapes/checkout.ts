@@ -18,7 +18,7 @@ const seenPrice = (of: string) =>
   Type.Optional(
     Euros({
       maximum: eurosFromCents(MAX_PRICE_CENTS),
-      description: `The price ${of} that the buyer has seen, in decimal euros. The checkout is 409 if the current price differs`,
+      description: `The price ${of} that the buyer has seen, in decimal euros. The request fails with 409 if the current price differs`,
     }),
   )
 

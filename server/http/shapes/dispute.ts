@@ -98,7 +98,7 @@ export const exampleDispute: Static<typeof DisputeSchema> = {
 export const seenDispute = Type.Optional({
   ...Id(),
   description:
-    'The `id` of the dispute that you have read. With it, the request can’t be about a later dispute of the row: that is 409',
+    'The `id` of the dispute that you have read. With it, the request can’t apply to a later dispute of the row: it fails with 409',
 })
 
 /** A seller's answer to a dispute. */

@@ -108,7 +108,7 @@ const ChangedItem = component(
         description: Nullable(Type.String()),
       }),
     },
-    { description: 'The item was applied; changes without effect are no error.' },
+    { description: 'The item was applied; a change without effect is not an error.' },
   ),
 )
 

@@ -81,7 +81,7 @@ export function changeRoutes(app: App, ctx: Service): void {
         summary: 'Follow the changes of your listings and orders',
         description: `Returns the listings and order rows that changed since \`cursor\`, each with its current state. No change is missed, whatever runs at the same time. Without \`cursor\`, the response has no changes, and its \`next\` is a cursor that every later change follows: get it first, then list all of your listings and orders, then follow. A cursor is valid for 30 days, and one from a response with \`has_more\` as long as the cursor that it continues; after that, or after the operator has restored a backup, the response is 410.
 
-A key with only one of the two scopes gets the changes of that kind. Units that buyers' carts reserve, photos that could not be fetched, and changes of the shop or the catalog are no change. \`wait\` keeps the request open until there are changes, for at most that many seconds.`,
+A key with only one of the two scopes gets the changes of that kind. Units reserved by buyers' carts, photos that could not be fetched, and changes of the shop or the catalog do not count as changes. \`wait\` keeps the request open until there are changes, for at most that many seconds.`,
         tags: ['Changes'],
         querystring: Type.Object({
           cursor: Type.Optional(

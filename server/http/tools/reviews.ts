@@ -44,7 +44,7 @@ export function ownReviewRoutes(app: App, ctx: Service): void {
         operationId: 'replyToReview',
         summary: 'Reply to a review',
         description:
-          'The reply is public. A further reply replaces it. It is a 409 after the buyer’s data was erased.',
+          'The reply is public. A further reply replaces it. The request fails with 409 once the buyer’s data is erased.',
         tags: ['Orders'],
         params: Type.Object({ review: PathId('The review') }),
         body: ReplyInput,

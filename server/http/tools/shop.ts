@@ -44,7 +44,7 @@ export function shippingOptionRoutes(app: App, ctx: Service): void {
         operationId: 'replaceShippingOptions',
         summary: 'Replace your shipping options',
         description:
-          'Buyers see enabled options in this order, and the first one is used for those who choose none. A buyer cannot choose an option whose `countries` or `max_value` do not fit the address or the value of the goods; without an address, only options for all countries fit. Orders keep the option with which they were placed. A new option with the fulfilment `platform` is 422 if the marketplace sells no labels.',
+          'Buyers see enabled options in this order, and the first one is used for those who choose none. A buyer cannot choose an option whose `countries` or `max_value` do not fit the address or the value of the goods; without an address, only options for all countries fit. Orders keep the option with which they were placed. A new option with the fulfilment `platform` fails with 422 if the marketplace sells no labels.',
         tags: ['Shop'],
         body: ShippingOptionsBody,
         response: { 200: OPTIONS },

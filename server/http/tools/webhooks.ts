@@ -48,7 +48,7 @@ export function ownDeliveryRoutes(app: App, ctx: Service): void {
         operationId: 'listOwnDeliveries',
         summary: 'List your webhook deliveries',
         description:
-          'Returns the deliveries to your endpoints with their attempts, newest first. The marketplace decides how long they are kept, by default 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: the links end there, and further ones of a longer list are 422. List older ones with `to`, 10 seconds after the `created_at` of the last one, and drop those that you have by their `id`.',
+          'Returns the deliveries to your endpoints with their attempts, newest first. The marketplace decides how long they are kept, by default 30 days, also those to deleted endpoints. Pages reach only the newest 10,000 deliveries of a list: the links end there, and a request for a further page fails with 422. List older ones with `to`, 10 seconds after the `created_at` of the last one, and drop those that you have by their `id`.',
         tags: ['Webhooks'],
         querystring: DeliveryQuery,
         response: { 200: Paginated(DeliverySchema, 'A page of your deliveries') },
@@ -90,7 +90,7 @@ export function ownEndpointRoutes(app: App, ctx: Service): void {
     tags: ['Webhooks'],
     params: Type.Object({ id: PathId('The endpoint’s id') }),
   }
-  /** An unknown endpoint is 404 even if the body is invalid. */
+  /** An unknown endpoint gets 404 even if the body is invalid. */
   const preValidation = async (request: FastifyRequest) => {
     const id = pathId((request.params as { id?: unknown }).id)
     if (id === undefined) throw endpointNotFound()
@@ -203,7 +203,7 @@ export function ownEventRoutes(app: App, ctx: Service): void {
       schema: {
         operationId: 'followOwnEvents',
         summary: 'Follow your events',
-        description: `Streams all your events as server-sent events, whether or not an endpoint is subscribed to them. \`cardstall webhooks listen\` uses this operation. An account can have ${MAX_STREAMS} streams at a time in each process of the service; a further one is 409. Don’t rely on more than ${MAX_STREAMS}, because chance decides which process accepts a connection. The stream ends when the key is revoked. ${STREAM_DESCRIPTION}`,
+        description: `Streams all your events as server-sent events, whether or not an endpoint is subscribed to them. \`cardstall webhooks listen\` uses this operation. An account can have ${MAX_STREAMS} streams at a time in each process of the service; a further one gets 409. Don’t rely on more than ${MAX_STREAMS}, because chance decides which process accepts a connection. The stream ends when the key is revoked. ${STREAM_DESCRIPTION}`,
         tags: ['Webhooks'],
         ...streamSchema,
         'x-errors': ['conflict', 'validation_error'],

@@ -79,7 +79,7 @@ export function productRoutes(
         operationId: 'listProducts',
         summary: 'List or search sealed products',
         description:
-          'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a shortcut that several sets share is answered with 409; use the canonical id of the set instead.',
+          'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: the request fails with 409 if several sets share a shortcut; use the canonical id of the set instead.',
         tags: ['Catalog'],
         querystring: listQuery,
         response: {
@@ -97,7 +97,7 @@ export function productRoutes(
     '/products/:slug',
     {
       config: { scope: 'catalog:read' },
-      // An unknown slug is 404 even if the query is invalid.
+      // An unknown slug gets 404 even if the query is invalid.
       preValidation: (request, _reply, done) => {
         findProduct(ctx.catalog.current, request.params.slug)
         done()
