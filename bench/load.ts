@@ -32,7 +32,7 @@ export type LoadRequest = {
   parameters?: unknown[]
 }
 
-/** `used` counts the requests from the first one that were sent and answered; `cpu` is in microseconds. */
+/** `used` counts the requests from the first one that were sent and got a response; `cpu` is in microseconds. */
 export type LoadResult = { used: number; ms: number; cpu: number; latencies: Float32Array }
 
 process.on('message', async (load: Load) => {

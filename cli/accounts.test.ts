@@ -439,7 +439,7 @@ describe('accounts and profiles', () => {
     expect(await keys()).toEqual([seller.key, former])
   })
 
-  it('a name that every object has is no profile', async () => {
+  it('a name that every object has is not a profile', async () => {
     for (const args of ['logout --profile constructor', 'whoami --profile toString']) {
       const { code, stderr } = await run(args)
       expect([code, stderr]).toEqual([3, expect.stringMatching(/^There is no profile "[^\n]+\n$/)])

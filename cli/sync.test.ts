@@ -262,7 +262,7 @@ describe('sync and webhooks', () => {
   it.each([
     ['sync --once --after zz', '--after "zz"'],
     ['sync --once --cursor other.txt', 'other.txt'],
-  ])('"%s" names the value that is no position', async (args, name) => {
+  ])('"%s" names the value that is not a position', async (args, name) => {
     await writeFile(file('other.txt'), 'zz\n')
     const { code, stderr } = await run(args)
     expect([code, stderr]).toEqual([

@@ -53,7 +53,7 @@ export const journalFile = (file: string, command: 'import' | 'reprice') =>
  *
  * @param name of the run in a sentence
  * @throws CommandError for one with rows that were sent from another file, for another shop, or with other settings, and
- *   for a file that is no journal
+ *   for a file that is not a journal
  */
 export async function readJournal(
   file: string,

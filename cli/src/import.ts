@@ -108,7 +108,7 @@ async function importFile(session: Session, path: string, options: ImportOptions
     previewColumns(session, file, mapping)
     const failed = await check(session, rows)
     preview(session, rows, failed)
-    // A key that may only write gets no answer.
+    // A key that may only write can't read listings.
     const warning = await ownExportWarning(file, without(failed, rows), (id) =>
       session.client.tools.listings.get(id).then(Boolean, () => false),
     )

@@ -108,7 +108,7 @@ export async function sold(option = PARCEL): Promise<number> {
   return (await buy(app, [[id!, 1]], { shipping })).orderIds[0]!
 }
 
-/** Answers a request as the service does. */
+/** Responds to a request as the service does. */
 export async function forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { authorization, 'content-type': type, 'idempotency-key': key } = request.headers
   const answer = await fetch(`${url}${request.url}`, {
@@ -143,7 +143,7 @@ export type Answer = (request: IncomingMessage, response: ServerResponse) => unk
 /**
  * Starts a proxy of the service and returns its address.
  *
- * @param answer answers a request instead of the service, or returns undefined
+ * @param answer responds to a request instead of the service, or returns undefined
  */
 export async function startProxy(answer: Answer = () => undefined): Promise<string> {
   const { port } = await startWebServer(async (request, response) => {

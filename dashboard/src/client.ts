@@ -46,7 +46,7 @@ type Options = {
   /** A read that belongs to a save: it keeps the page and its input if the session has ended. */
   isSave?: boolean
   /**
-   * The caller repeats the call until the service answers. Reading the page again before would not show what it has
+   * The caller repeats the call until the service responds. Reading the page again before would not show what it has
    * changed.
    */
   isRepeated?: boolean
@@ -221,8 +221,7 @@ async function request(method: string, path: string, options: Options = {}): Pro
 }
 
 /**
- * Throws that the connection was lost, unless the caller has aborted the request, or the response is complete but no
- * JSON.
+ * Throws ConnectionError. Rethrows an abort by the caller, and the SyntaxError of a complete response that isn't JSON.
  */
 function refuseBroken(advice = TRY_AGAIN): (error: Error) => never {
   return (error) => {

@@ -206,7 +206,7 @@ describe('the client of the fuzzer', () => {
     expect(parseResponse(bytes, 'GET', false)!.response.body.toString()).toBe('ok')
   })
 
-  it('the parser waits for missing bytes, and rejects bytes that are no response', () => {
+  it('the parser waits for missing bytes, and rejects bytes that are not a response', () => {
     expect(parse('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok')).toBeUndefined()
     expect(() => parse('<html>')).toThrow('no HTTP')
     expect(() => parse('HTTP/1.1 200 OK\r\nX A: 1\r\n\r\n')).toThrow('no header')

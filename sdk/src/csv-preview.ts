@@ -2,7 +2,7 @@ import { type CsvFile, type Item, type Mapping, NO_COLUMN } from './csv.ts'
 
 /** Facts about a file that a seller sees before its import. The dashboard and the command line share this module. */
 
-/** Columns of an export, and of a file of failed rows, that are no fields. They are not worth a message. */
+/** Columns of an export, and of a file of failed rows, that are not fields. They are not worth a message. */
 export const UNREAD = ['id', 'name', 'status', 'reason', NO_COLUMN]
 
 /** The names of columns that have values and are not read. A later column with the same name has its position as well. */
@@ -31,7 +31,7 @@ export function totalsOf(items: Item[]): { units: number; value: number } {
  * no listing with the ids of another shop's export.
  *
  * @param rows those that can be listed
- * @param hasListing asks the service; false without an answer
+ * @param hasListing asks the service; false without a response
  */
 export async function ownExportWarning(
   { columns }: CsvFile,

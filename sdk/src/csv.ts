@@ -92,7 +92,7 @@ export type Messages = Record<string, string[]>
 
 export type ReadRow = {
   item: Item
-  /** Values that are no numbers, too long to send, or more than the columns. The service checks everything else. */
+  /** Values that are not numbers, too long to send, or more than the columns. The service checks everything else. */
   errors: Messages
   /** Values that may mean something else for their writer, or are ignored. */
   warnings: string[]
@@ -452,7 +452,7 @@ export function readNumberField(
   text: string,
 ): { value?: number; error?: string; warning?: string; note?: string } {
   const { value, reading, meanings } = readNumber(text)
-  // An amount of euros is no quantity: a decimal comma outside quotes may have moved it.
+  // An amount of euros is not a quantity: a decimal comma outside quotes may have moved it.
   if (value === undefined || (field !== 'price' && text.search(CURRENCY) >= 0)) {
     const problem = meanings
       ? `can mean two numbers: “${text}”. Write ${meanings.join(' or ')}.`

@@ -945,7 +945,7 @@ describe('retries', () => {
   })
 
   it.each([Number.POSITIVE_INFINITY, 2 ** 31])(
-    'a timeoutMs of %d is no limit',
+    'a timeoutMs of %d means no limit',
     async (timeoutMs) => {
       const late: typeof fetch = (_, { signal } = {}) =>
         Promise.race([sleep(50).then(() => Response.json({ data: [] })), aborted(signal!)])

@@ -101,7 +101,7 @@ export function openTransport(options: ClientOptions): Transport {
   const send = options.fetch ?? globalThis.fetch.bind(globalThis)
 
   return async <T>(method: string, path: string, request: Request = {}) => {
-    // An address without its last segment is that of a list; `.` and `..` are no segments.
+    // An address without its last segment is that of a list; `.` and `..` are not segments.
     if (EMPTY_SEGMENT.test(path)) throw new TypeError('An id must not be empty, "." or "..".')
     const url = `${service}/${request.api ?? 'v1'}${path}${queryText(request.query)}`
     const { accept = 'application/json', body, signal, idempotencyKey } = request

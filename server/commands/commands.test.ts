@@ -67,7 +67,7 @@ describe('the program', () => {
     expect(stderr).toMatch(/^Cannot read the file \.env: .*\n$/)
   })
 
-  it('a line of .env that is no setting ends a command with one line', async () => {
+  it('a line of .env that is not a setting ends a command with one line', async () => {
     const { code, stderr } = await runToEnd(['migrate'], {}, { dotEnv: 'A=1\nDATA_DIR: hush' })
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'Line 2 of .env is not NAME=value.\n' })
   })

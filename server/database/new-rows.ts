@@ -57,7 +57,7 @@ const addBatch = (
     if (countedTo === seenTo) {
       // Ids below this one may still belong to transactions that have not ended. The next run adds them. Such a
       // transaction had a number before it took an id, so its number is lower than that of this one. The limit of a
-      // snapshot is no such number: it is the one after the last transaction that has ended.
+      // snapshot is not such a number: it is the one after the last transaction that has ended.
       await db`
         update ${db(stateTable)}
         set seen_to = greatest(seen_to, ${end}), seen_in = pg_current_xact_id()

@@ -24,7 +24,7 @@ export type OpenDatabase = {
 }
 
 /**
- * Checks that the external database answers, or starts the embedded one.
+ * Checks that the external database responds, or starts the embedded one.
  *
  * @param meanwhile called while the embedded PostgreSQL becomes ready, unless it runs already
  * @throws StartError if it cannot be reached or started

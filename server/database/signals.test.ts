@@ -94,7 +94,7 @@ it('notices that do not arrive are an error in the log, once, and those that arr
   await Promise.all([arriving.close(), lost.close()])
 })
 
-it('a notice that a busy database takes late, or not at all, is no error in the log', async () => {
+it('a notice that a busy database takes late, or not at all, is not an error in the log', async () => {
   const { url } = await testDatabase()
   const logged: string[] = []
   const log = { error: (_: object, message: string) => logged.push(message), warn() {} } as never

@@ -10,7 +10,7 @@ import type { Db, Sql } from './sql.ts'
  * Every change that other code is notified of, and the reach of its signal beyond the subscribers of this process:
  * - `with the commit`: all processes, by a NOTIFY in the transaction. NOTIFY takes a lock on the whole database at
  *   commit, so this is for rare changes. The sender also notifies the other processes of this service directly and
- *   waits for them: otherwise a key would work in one of them for a moment after its revocation was answered.
+ *   waits for them: otherwise a key would work in one of them for a moment after the response to its revocation.
  * - `soon after`: all processes, by one NOTIFY for everything that was committed within 20 ms.
  * - `this process`: no other process. Workers of other processes find the work when they poll.
  */

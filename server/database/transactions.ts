@@ -275,7 +275,7 @@ export function transactionsOn(
 async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.
   if (connection.closed) throw connection.closed
-  // PostgreSQL answers ROLLBACK to the COMMIT of a transaction in which something failed.
+  // PostgreSQL responds with ROLLBACK to the COMMIT of a transaction in which something failed.
   if ((await connection.commit()) !== 'COMMIT')
     throw new Error('The transaction had failed and was rolled back.')
 }

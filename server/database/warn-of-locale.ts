@@ -3,7 +3,7 @@ import type { Db } from './sql.ts'
 
 /**
  * Warns about a database whose `lower` converts only ASCII letters, as with the locale C, or `I` to `ı`, as with a Turkish
- * one. It works nevertheless, and an existing database can't get another locale, so it is no reason to refuse the start.
+ * one. It works nevertheless, and an existing database can't get another locale, so the start is not refused.
  */
 export async function warnOfLocale({ db, log }: { db: Db; log: Pick<Log, 'warn'> }): Promise<void> {
   const [row] = await db<{ convertsCase: boolean }[]>`

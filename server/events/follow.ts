@@ -4,7 +4,7 @@ import { type Signals, throttle } from '../database/signals.ts'
 import { eventsAfter, haveEvents, MAX_BATCH, type Position, type StreamedEvent } from './stream.ts'
 
 const SIGNAL_THROTTLE_MS = 250
-/** Polling finds events that an older transaction held back, because its end is no signal. */
+/** Polling finds events that an older transaction held back, because the end of a transaction sends no signal. */
 const POLL_INTERVAL_MS = 1_000
 /** Streams that one process keeps open. */
 export const MAX_STREAMS = 1_000

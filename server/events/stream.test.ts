@@ -317,7 +317,7 @@ describe('followEvents', () => {
 })
 
 describe('positions', () => {
-  it('a position survives conversion to text, and malformed text is no position', () => {
+  it('a position survives conversion to text, and malformed text is not a position', () => {
     const position = { transaction: '4611686018427387904', eventId: 512 }
     expect(positionText(position)).toBe('4611686018427387904-512')
     expect(positionIn('4611686018427387904-512')).toEqual(position)

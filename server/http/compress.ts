@@ -34,7 +34,7 @@ const TEXT = /^(text\/|application\/json)/
 const compressedDocuments = new WeakMap<Buffer, Promise<Buffer>>()
 
 /**
- * An onSend hook of public pages and documents. Compresses them: they are the same for everybody, so that their size tells
+ * An onSend hook of public pages and documents. Compresses them: they are the same for everybody, so that their size reveals
  * nothing. Gives those without an `ETag` one, and sends 304 in place of one that the client has; the 304 keeps their other
  * headers, with which a cache updates its copy.
  */

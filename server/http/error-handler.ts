@@ -42,8 +42,8 @@ export const envelope = (error: ApiError): ErrorEnvelope => ({
 })
 
 /**
- * Turns a thrown error into a response. An unavailable database is 503, with a throttled warning in the log. An error
- * outside of the catalogue is 500 without details; the log has them under the request id.
+ * Turns a thrown error into a response. An unavailable database becomes 503, with a throttled warning in the log. An error
+ * outside of the catalogue becomes 500 without details; the log has them under the request id.
  */
 export function errorHandler(log: Log) {
   const warn = outageLog(log)

@@ -254,7 +254,7 @@ describe('bodies', () => {
     expect(untyped).toContain('The shop_name field is required.')
   })
 
-  it('a blank type counts as none, and a malformed type without a body is no reason for a 415', async () => {
+  it('a blank type counts as none, and a malformed type without a body causes no 415', async () => {
     const send = (type: string, body: string) =>
       sendRaw(
         `POST /operator/v1/accounts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer operator-token-for-tests-and-more\r\nconnection: close\r\ncontent-type:${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,

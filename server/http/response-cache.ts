@@ -46,7 +46,7 @@ export function responseCache(ctx: Pick<Service, 'catalog'>, maxBytes = MAX_BYTE
   let source: Catalog | undefined
   const seen = new Int32Array(MAX_SEEN)
 
-  /** Whether the URL was requested before: it compares a hash, because remembering URLs costs more than a wrong answer. */
+  /** Whether the URL was requested before: it compares a hash, because remembering URLs costs more than a wrong result. */
   const isRepeated = (url: string): boolean => {
     let hash = 1
     for (let i = 0; i < url.length; i++) hash = (Math.imul(hash, 31) + url.charCodeAt(i)) | 0

@@ -114,7 +114,7 @@ export const amount = (description: string) => Type.Number({ description })
 
 export const Currency = OneOf(['EUR'] as const)
 
-/** The numeric id of a record in a path. Any other text is 404. */
+/** The numeric id of a record in a path. Any other text gets 404. */
 export const PathId = (description: string) =>
   Type.Integer({ minimum: 1, description, examples: [1] })
 

@@ -73,7 +73,7 @@ describe.concurrent('incomplete requests', () => {
     expect(body.data).toEqual([])
   })
 
-  it('bytes that are no request get a 400 after the responses to all pipelined requests before them', async () => {
+  it('bytes that are not a request get a 400 after the responses to all pipelined requests before them', async () => {
     const whole = `${headersOf(accounts, 2)}{}`
     const chunked = headersOf(accounts, 0).replace(
       'content-length: 0',

@@ -14,8 +14,8 @@ import {
 } from './schema.ts'
 
 /**
- * Validates requests against their routes' schemas, which OpenAPI publishes as well. An impossible id in the path is 404;
- * any other problem is 422 with messages per field.
+ * Validates requests against their routes' schemas, which OpenAPI publishes as well. An impossible id in the path gets 404;
+ * any other problem gets 422 with messages per field.
  *
  * The schemas use keywords of our own, which the published files leave out: `storable` (text without NUL and lone
  * surrogates, which PostgreSQL can't store), `singleLine` (text without control characters; if it is a `name`, also without
@@ -98,7 +98,7 @@ const DIRECTION = /[\u202a-\u202e\u2066-\u2069]/
  */
 const INVISIBLE = /^[\s\p{Default_Ignorable_Code_Point}]*$/u
 
-/** Parses ids: positive safe integers. Any other text is 404. */
+/** Parses ids: positive safe integers. Any other text gets 404. */
 function pathChecker(properties: Record<string, Property>) {
   const ids = Object.keys(properties).filter((name) => properties[name]?.type === 'integer')
   return (params: Record<string, unknown>): { value: unknown } | { error: ApiError } => {

@@ -82,7 +82,7 @@ export async function readStatement(
       p.account_id = ${accountId}
       and p.created_at >= ${from}
       and p.created_at < ${to}
-      -- A refund that the platform bears is no matter of the seller's: alone it would be a line of zeros.
+      -- A refund that the platform bears doesn't concern the seller: alone it would be a line of zeros.
       and (p.kind <> 'refund' or p.seller_cents <> 0)
     `
     const [all] = await db<(Sums & { sliceCount: number; hasDeductions: boolean })[]>`

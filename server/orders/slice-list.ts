@@ -48,7 +48,7 @@ type Side = { isOnIt: (id: Fragment) => Fragment; order: Fragment }
  * A page of a seller's slices, newest first. The page is found by its position instead of a number, and nothing is
  * counted, so that every page costs the same in a shop with millions of orders.
  *
- * @throws validation_error if the position is no slice of the account
+ * @throws validation_error if the position is not a slice of the account
  */
 export async function listSlices(
   { begin }: Context,

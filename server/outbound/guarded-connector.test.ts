@@ -123,7 +123,7 @@ describe('a guarded connection', () => {
   })
 })
 
-/** The port of a host whose queue of connections is full, so that it doesn't answer further ones. */
+/** The port of a host whose queue of connections is full, so that it doesn't accept further ones. */
 async function startUnresponsiveHost(): Promise<number> {
   const worker = new Worker(
     `const { parentPort } = require('node:worker_threads')

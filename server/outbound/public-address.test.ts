@@ -75,7 +75,7 @@ describe('a registered URL', () => {
     'http://[fe80::1%25eth0]/',
     'http://[::1/',
     '',
-  ])('a text that is no valid http or https URL is refused: %j', (url) => {
+  ])('a text that is not a valid http or https URL is refused: %j', (url) => {
     expect(refusalOfUrl(url)).toBe(NO_URL)
   })
 

@@ -122,7 +122,7 @@ describe('a file that is not an accepted picture', () => {
     ['an SVG drawing with its declaration', `<?xml version="1.0"?>${svg}`],
     ['a PDF document', '%PDF-1.7\n1 0 obj<</Type/Catalog>>endobj'],
     ['an empty file', ''],
-  ])('a file that is no picture is refused: %s', async (_, text) => {
+  ])('a file that is not a picture is refused: %s', async (_, text) => {
     await expect(pictureFrom(Buffer.from(text))).rejects.toThrow(
       expect.objectContaining({
         name: 'PhotoError',

@@ -28,7 +28,7 @@ export function openChannel(port: Port, { answers = {}, news = {} }: Handlers): 
   const pending = new Map<number, (data: unknown) => void>()
   let lastId = 0
 
-  // With a callback, a connection that has closed meanwhile is no error: the end of a process is noticed elsewhere.
+  // With a callback, a connection that has closed meanwhile is not an error: the end of a process is noticed elsewhere.
   const send = (message: Message) => port.send?.(message, undefined, {}, () => {})
 
   const receive = async (message: Message) => {

@@ -102,7 +102,7 @@ async function claimPoll({ db, now }: Context, provider: string): Promise<Poll |
   const { sliceId, state, polls, attempt, lease, reference, labelName } = due
   const scheduled = delayAfter(polls)
   const isLast = scheduled === undefined
-  // The carrier may not answer the last poll. A purchase is polled until it is no longer in doubt.
+  // The carrier may not respond to the last poll. A purchase is polled until it is no longer in doubt.
   const delay = scheduled ?? (state === 'buying' ? LATER_DELAY_MS : undefined)
   const pollAt = delay === undefined ? null : new Date(now().getTime() + delay)
   await db`

@@ -165,7 +165,7 @@ export const loseResponse = (page: Page, address: string, meanwhile?: () => Prom
     { times: 1 },
   )
 
-/** Lets the service act on the next request to an address, and answers with the error of a proxy that has waited too long. */
+/** Lets the service act on the next request to an address, and responds with the error of a proxy that has waited too long. */
 export const timeOutResponse = (page: Page, address: string) =>
   page.route(
     address,

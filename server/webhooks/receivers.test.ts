@@ -116,7 +116,7 @@ function signed(
 const GOOD: Record<string, Case> = {
   'what was signed': signed(),
   'an empty body': signed({ body: '' }),
-  'a body that is no text': signed({ body: Buffer.from([0, 0xff, 0xc3, 0x28, 13, 10, 0x80]) }),
+  'a body that is not text': signed({ body: Buffer.from([0, 0xff, 0xc3, 0x28, 13, 10, 0x80]) }),
   'a long body': signed({ body: 'リザードン'.repeat(20_000) }),
   // Signed when it is read, because it is valid for half a minute.
   get 'a timestamp from a few minutes ago'() {

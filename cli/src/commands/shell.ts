@@ -37,7 +37,7 @@ const longOf = ({ long }: Option) => long!
 const hasValue = ({ required, optional }: Option) => required || optional
 const valued = (options: Option[]) => options.filter(hasValue).map(longOf)
 
-/** With `--help`, which is no option of the program for commander. */
+/** With `--help`, which commander does not list as an option of the program. */
 const optionsOfProgram = (program: Command) => program.createHelp().visibleOptions(program)
 
 /** Options that every command takes as well. */
@@ -63,7 +63,7 @@ const wordsAfter = (command: Command, shared: Option[]) =>
   ].join(' ')
 
 /**
- * zsh runs the script of bash. Values without choices, and arguments that are no command, are completed as files. The script
+ * zsh runs the script of bash. Values without choices, and arguments that are not commands, are completed as files. The script
  * finds the command behind options that every command takes: `cardstall --profile shop listings`.
  */
 function bashScript(program: Command, shell: 'bash' | 'zsh'): string {

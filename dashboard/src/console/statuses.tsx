@@ -50,7 +50,7 @@ const TONES: Partial<Record<Status, Tone>> = {
   rejected: 'bad',
 }
 
-/** A status in the API's word, because staff read it in the API's answers and in the audit log as well. */
+/** A status in the API's word, because staff read it in the API's responses and in the audit log as well. */
 export const StatusBadge = ({ status }: { status: Status }) => (
   <Badge tone={TONES[status]}>{status}</Badge>
 )

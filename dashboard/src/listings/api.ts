@@ -208,7 +208,7 @@ const secondsAfter = ({ retryAfterS = 0 }: ApiError) =>
   retryAfterS > 0 && retryAfterS <= 3_600 ? retryAfterS : 5
 
 /**
- * Repeats a call until the service has answered: after the time that it asks for if the limit of writes is used up, and
+ * Repeats a call until the service has responded: after the time that it asks for if the limit of writes is used up, and
  * after a moment if the connection is lost. The call must carry an idempotency key, or change nothing.
  *
  * @param waiting called with the seconds of each wait
@@ -300,7 +300,7 @@ async function writeOnce<T>(
   })
 }
 
-/** Repeats `writeOnce` until the service has answered. @throws UnknownOutcomeError */
+/** Repeats `writeOnce` until the service has responded. @throws UnknownOutcomeError */
 export function untilWritten<T>(
   call: () => Promise<T>,
   sentAt: number | null,

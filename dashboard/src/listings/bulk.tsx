@@ -48,14 +48,14 @@ type Matching = {
 type Progress = { changed: number; failed: Map<string, number>; waitingS: number }
 
 /**
- * A bulk edit that has begun. After an error or a stop it continues with the call that has no answer yet, under the key
+ * A bulk edit that has begun. After an error or a stop it continues with the call that has no response yet, under the key
  * of that call, so that nothing is changed twice.
  */
 type Run = {
   change: Action
   /** The beginning of the keys of its calls. */
   name: string
-  /** Number of calls that were answered. */
+  /** Number of calls that got a response. */
   calls: number
   /** The listing before which the next call of a search begins. */
   before: number | null
@@ -76,7 +76,7 @@ export function BulkBar({
 }: {
   selected: ReadonlySet<number>
   search: Search
-  /** Number of listings that the search finds; undefined until the service has said it. */
+  /** Number of listings that the search finds; undefined until the service has reported it. */
   total: number | undefined
   onDone: () => Promise<unknown>
   onClear: () => void

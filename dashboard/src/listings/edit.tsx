@@ -35,7 +35,7 @@ export function EditListing({
 }) {
   const query = useListing(id)
   const [isDeleting, setIsDeleting] = useState(false)
-  // The same until the service has answered: after a lost response, another attempt gets that response.
+  // The same until the service has responded: after a lost response, another attempt gets that response.
   const key = useRef(randomName())
   const name = query.data ? nameOf(query.data) : `Listing ${id}`
   if (isDeleting) {

@@ -94,7 +94,7 @@ export async function checkAll(
   const all: Row[] = []
   for (const { position, item, errors, warnings, risk, note } of read) {
     const checked = answers.get(answerKeyOf({ item }))!
-    // A value that is no number or too long is not in the item: its own message says more.
+    // The item lacks a value that is not a number or too long: its own message says more.
     const merged = { ...checked.errors, ...errors }
     const warning = otherLanguage(item, checked.item)
     all[position] = {

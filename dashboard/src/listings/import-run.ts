@@ -98,7 +98,7 @@ const chunksOf = ({ items }: ImportFile) => inBatches(items, CHUNK, ({ item }) =
 
 const UNKNOWN = 'Unknown: it may be listed already. Check it before you import it again.'
 
-/** The rows of an import that has stopped whose outcome the service has not said, with the reasons. */
+/** The rows of a stopped import whose outcome the service has not reported, with the reasons. */
 export const unsentOf = ({ chunks, progress: { next, sentAt } }: Run): Failure[] =>
   chunks.slice(next).flatMap((chunk, i) => {
     const reason = i === 0 && sentAt !== null ? UNKNOWN : 'Not sent.'

@@ -26,7 +26,7 @@ export type Failure = { position: number; reason: string }
 /** The mark of a file whose import has ended: another import of it lists the same rows again. */
 export type Mark = {
   fingerprint: string
-  /** When the service answered last (Unix milliseconds). */
+  /** When the service responded last (Unix milliseconds). */
   at: number
   /** Rows that were listed. */
   created: number
@@ -39,7 +39,7 @@ export type Progress = {
   failed: Failure[]
   /** When the next chunk was sent first (Unix milliseconds); null if it was not sent yet. */
   sentAt: number | null
-  /** When the service answered last, or the member began or continued the import (Unix milliseconds). */
+  /** When the service responded last, or the member began or continued the import (Unix milliseconds). */
   activeAt: number
   /** No tab goes on until the member continues the import. */
   isPaused?: boolean
@@ -62,7 +62,7 @@ export type Run = {
 /** undefined if there is no import */
 export const { get: currentRun, set: show, use: useRun } = createStore<Run | undefined>(undefined)
 
-/** The rows whose outcome the service has not said. */
+/** The number of rows whose outcome the service has not reported. */
 export const rowsLeft = ({ chunks, progress }: Run) =>
   chunks.slice(progress.next).reduce((rows, chunk) => rows + chunk.length, 0)
 

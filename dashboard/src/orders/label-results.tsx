@@ -40,7 +40,7 @@ export function LabelResults({
   )
 }
 
-/** Shows the outcomes on another page, if the list of orders was left before the service has answered. */
+/** Shows the outcomes on another page, if the list of orders was left before the service has responded. */
 export function notifyLabels(results: LabelResult[]): void {
   const others = Map.groupBy(
     results.filter((result) => !isReady(result)),

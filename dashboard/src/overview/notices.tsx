@@ -13,7 +13,7 @@ import { dismiss, type NoticeRecord, useNotices } from './api.ts'
 export function Notices() {
   const { filters } = useFilters({ page: '' })
   const query = useNotices(filters.page)
-  // During an update a process of the former version may answer, whose notices have no pages.
+  // During an update a process of the former version may respond, whose notices have no pages.
   if (!query.data?.meta?.total) return null
   return (
     <section aria-label="Notices" className="notices">

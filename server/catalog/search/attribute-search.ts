@@ -32,7 +32,7 @@ export function searchWithAttributes<T>(
   options: Options = { search: searchOnce(names.index) },
 ): T[] | undefined {
   if (words.length > MAX_WORDS) return undefined
-  // `star` alone may be a rarity, and then `gold` is no name: in `rayquaza gold star deoxys`, both are the symbol.
+  // `star` alone may be a rarity, and then `gold` is not a name: in `rayquaza gold star deoxys`, both are the symbol.
   const [symbol] = symbolReadings(words)
   return (
     searchReading(names, attributes, words, passes, options) ??

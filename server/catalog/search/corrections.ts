@@ -22,7 +22,7 @@ export function correctionsOf(
   return made.slice(0, MAX_CORRECTIONS)
 }
 
-/** `sand storm` is one word of a set's name. Digits are no part of one. */
+/** `sand storm` is one word of a set's name. Digits are not part of one. */
 function joinedWords(words: string[], describes: (word: string) => boolean): string[] {
   const joined: string[] = []
   for (const word of words) {

@@ -15,7 +15,7 @@ const EXIT_TIMEOUT_MS = 5_000
 
 /**
  * Finds the server that runs on the cluster, waits while it starts or stops, and makes this process its user. The pid
- * file alone proves nothing, because pids are reused: the server that answers on the port decides.
+ * file alone proves nothing, because pids are reused: the server that responds on the port decides.
  */
 export async function findRunning(
   cluster: Cluster,

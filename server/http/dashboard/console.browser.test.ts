@@ -619,7 +619,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
       await run()
       expect((await read()).state).toBe('sent')
 
-      // A second press is no decision about a transfer that nobody has read.
+      // A second press doesn't decide about a transfer that nobody has read.
       for (let press = 0; press < 2; press++) {
         const [answered] = await Promise.all([
           page.waitForResponse(`**/payouts/${id}/${result}`),
@@ -899,7 +899,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await resolving.getByText('In favour of the buyer,').waitFor()
     await act(app, three.order, 'resolve', { in_favour_of: 'seller' })
     await act(app, three.order, 'dispute')
-    // A second press is no decision about a dispute that nobody has read.
+    // A second press doesn't decide about a dispute that nobody has read.
     for (let press = 0; press < 2; press++) {
       const [answered] = await Promise.all([
         page.waitForResponse('**/resolve'),

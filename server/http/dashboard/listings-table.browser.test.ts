@@ -116,7 +116,7 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
   })
 
   it(
-    'the table and the form of a listing read a price alike, and refuse an empty one, one that can mean two, and a stock that is no whole number',
+    'the table and the form of a listing read a price alike, and refuse an empty one, one that can mean two, and a stock that is not a whole number',
     async () => {
       const { seller, member } = await newShop(app)
       await list(seller, cardItem({ price: 10, quantity: 5 }))
@@ -408,7 +408,7 @@ describe.skipIf(!chromiumPath)('the table and the form of listings', () => {
           await buy(app, [[id, 1]])
           await stock.press('Enter')
           await page.getByText('The stock would be -4 units: only 0 are in stock.').waitFor()
-          // Leaving the field is no decision to put a unit on sale.
+          // Leaving the field doesn't put a unit on sale.
           await stock.blur()
           await page.evaluate('document.title')
           expect(sent).toHaveLength(1)

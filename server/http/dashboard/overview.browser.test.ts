@@ -166,7 +166,7 @@ describe.skipIf(!chromiumPath)('the page Overview', { timeout: 120_000 }, () => 
     await page.getByText('https://a.example/31.').waitFor()
     await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'detached' })
 
-    // During an update a process of the former version may answer, whose notices have no pages.
+    // During an update a process of the former version may respond, whose notices have no pages.
     await page.route('**/dashboard/api/notices*', (route) => route.fulfill({ json: { data: [] } }))
     await page.reload()
     await page.getByText('Everything is shipped.').waitFor()

@@ -69,7 +69,7 @@ describe('the settings of a shop', () => {
   })
 
   it.each(['Mars/Olympus', '+01:00', 'utc\0', '../etc/passwd', ''])(
-    '%j is no time zone',
+    '%j is not a time zone',
     async (zone) => {
       const member = await app.member()
       const payload = { time_zone: zone }

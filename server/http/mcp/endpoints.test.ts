@@ -109,7 +109,7 @@ describe('bad input', () => {
     ['an empty body', '', {}, 400, -32700],
     ['a number', 7, {}, 400, -32600],
     ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }], {}, 400, -32600],
-    ['an object that is no message', { hello: 1 }, {}, 400, -32600],
+    ['an object that is not a message', { hello: 1 }, {}, 400, -32600],
     ['an id of 256 characters', { ...toolCall, id: 'x'.repeat(256) }, {}, 400, -32600],
     ['a body that is nested too deeply', '['.repeat(40) + ']'.repeat(40), {}, 400, -32600],
     ['a body with too many values', [...Array(20_001).keys()], {}, 400, -32600],

@@ -217,7 +217,7 @@ export function openToolServer(definition: ToolServer): OpenToolServer {
 }
 
 /**
- * The library refuses arguments that are no object with the report of its own validator, which a model can't read. It
+ * The library refuses arguments that are not an object with the report of its own validator, which a model can't read. It
  * gets none instead, and the tool gets the arguments as they were sent.
  */
 function withObjectArguments(

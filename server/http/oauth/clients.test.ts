@@ -195,7 +195,7 @@ const HOSTILE: [string, () => string][] = [
   ['uses another grant', () => publish({ grant_types: ['password'] })],
   ['wants another response', () => publish({ response_types: ['token'] })],
   ['has no addresses', () => publish({ redirect_uris: [] })],
-  ['has one address that is no list', () => publish({ redirect_uris: REDIRECT_URI })],
+  ['has one address that is not a list', () => publish({ redirect_uris: REDIRECT_URI })],
   ['has other things for addresses', () => publish({ redirect_uris: [null, {}] })],
   ['has only a script', () => publish({ redirect_uris: ['javascript:alert(1)'] })],
   [
@@ -203,7 +203,7 @@ const HOSTILE: [string, () => string][] = [
     () => publish({ redirect_uris: Array.from({ length: 11 }, (_, i) => REDIRECT_URI + i) }),
   ],
   ['has a long name', () => publish({ client_name: 'x'.repeat(101) })],
-  ['has a name that is no text', () => publish({ client_name: ['x'] })],
+  ['has a name that is not a text', () => publish({ client_name: ['x'] })],
   ['is no JSON', () => publish({}, { body: '<html>' })],
   ['is a list', () => publish({}, { body: '[]' })],
   ['is null', () => publish({}, { body: 'null' })],

@@ -576,7 +576,7 @@ describe('tokens', () => {
     }
   })
 
-  it('a token is no API key, and an API key is no token', async () => {
+  it('a token is not an API key, and an API key is not a token', async () => {
     const { accessToken } = await connected(app)
     expect((await app.withKey(accessToken).get('/v1/me')).status).toBe(401)
     const { key } = await app.seller()

@@ -23,7 +23,7 @@ beforeEach(async () => {
   id = (await subscribe(seller, hook.url)).id
 })
 
-/** Path segments that are no account's and no endpoint's id. */
+/** Path segments that are not the id of an account or an endpoint. */
 const INVALID_IDS = ['999999', '0', '-1', '1.5', 'x', '9007199254740992', '99999999999999999999']
 
 const pathOf = (endpoint: number | string = id, account: number | string = seller.accountId) =>

@@ -87,7 +87,7 @@ export function endpointRoutes(app: App, ctx: Service): void {
   )
 }
 
-/** A preValidation hook: an unknown endpoint is 404 even if the body is invalid. */
+/** A preValidation hook: an unknown endpoint gets 404 even if the body is invalid. */
 const endpointExists = (ctx: Service) => async (request: FastifyRequest) => {
   const params = request.params as { id?: unknown; endpoint?: unknown }
   const [accountId, id] = [pathId(params.id), pathId(params.endpoint)]

@@ -8,7 +8,7 @@ import type { Service } from '../../service.ts'
 import { pathId } from '../validate.ts'
 
 /**
- * A preValidation hook: an unknown record is 404 even if the body is invalid.
+ * A preValidation hook: an unknown record gets 404 even if the body is invalid.
  *
  * @param read throws not_found for an unknown record
  * @param notFound the error for a path whose `id` can't be one

@@ -15,7 +15,7 @@ import { type Service, startService } from '../../test/process.ts'
 
 const RESERVATIONS = '/operator/v1/reservations'
 const DEFAULT_TTL_SECONDS = 900
-/** Path segments that are no reservation's id. */
+/** Path segments that are not the id of a reservation. */
 const NO_RESERVATION = ['999999', '9007199254740991', '0', '-1', '1.5', 'x', '99999999999999999999']
 
 let app: TestApp

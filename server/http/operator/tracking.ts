@@ -35,6 +35,6 @@ export function trackingRoutes(app: App, ctx: Service): void {
   )
 }
 
-/** A preValidation hook: an unknown slice is 404 even if the body is invalid. */
+/** A preValidation hook: an unknown slice gets 404 even if the body is invalid. */
 const sliceExists = (ctx: Service) => async (request: FastifyRequest) =>
   requireSlice(ctx, (request.params as { slice_key: string }).slice_key)

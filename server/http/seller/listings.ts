@@ -90,7 +90,7 @@ export function listingRoutes(app: App, ctx: Service, lane: Pick<FastLane, 'add'
     '/listings/:listing',
     {
       config: { scope: 'listings:write' },
-      // An unknown listing is 404 even if the body is invalid: see refuseInvalid.
+      // An unknown listing gets 404 even if the body is invalid: see refuseInvalid.
       attachValidation: true,
       schema: {
         operationId: 'changeListing',

@@ -77,7 +77,7 @@ export function orderRoutes(app: App, ctx: Service): void {
     '/orders/:order/ship',
     {
       config: { scope: 'orders:write' },
-      // An unknown order is 404 even if the body is invalid: see refuseInvalid.
+      // An unknown order gets 404 even if the body is invalid: see refuseInvalid.
       attachValidation: true,
       schema: {
         operationId: 'shipOrder',

@@ -19,7 +19,7 @@ import {
 } from '../../test/fixtures/orders.ts'
 
 const ORDERS = '/v1/orders'
-/** Path segments that are no order's id. */
+/** Path segments that are not the id of an order. */
 const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x', '%00']
 
 const SHIPPING_KEYS = [

@@ -285,7 +285,7 @@ describe('a forgotten password', () => {
     expect((await post('/password/reset', { token, password: NEW })).status).toBe(404)
   })
 
-  it('a link that does not work shows its page also if the page to go to is no valid UTF-8', async () => {
+  it('a link that does not work shows its page also if the page to go to is not valid UTF-8', async () => {
     for (const path of ['/password/reset', '/invitation', '/email']) {
       const { status, text } = await app.anyone.get(`${path}?token=x&next=%FF`)
       expect(status, path).toBe(404)

@@ -140,7 +140,7 @@ export function cardRoutes(
     '/cards/:identifier',
     {
       config: { scope: 'catalog:read' },
-      // An unknown identifier is 404 even if the query is invalid.
+      // An unknown identifier gets 404 even if the query is invalid.
       preValidation: (request, _reply, done) => {
         requireCard(ctx.catalog.current, request.params.identifier)
         done()

@@ -78,7 +78,7 @@ export function setRoutes(app: App, ctx: Service, cache: ResponseCache, reads: C
     '/sets/:identifier',
     {
       config: { scope: 'catalog:read' },
-      // An unknown identifier is 404 even if the query is invalid.
+      // An unknown identifier gets 404 even if the query is invalid.
       preValidation: (request, _reply, done) => {
         requireSet(ctx.catalog.current, request.params.identifier)
         done()
