@@ -338,7 +338,7 @@ describe('the result of a transfer', () => {
     expect((await reportOf(999_999, 'release')).status).toBe(404)
   })
 
-  it('a failed payout that was paid outside of the service is paid, unless a late report of the bank says so, and its account can be closed', async () => {
+  it('a failed payout that was paid outside of the service is paid, unless a late report of the bank says so or the report names another amount, and its account can be closed', async () => {
     await replaceSeller()
     const { orderIds, sliceKey } = await shipped([10], LABEL)
     await receive(orderIds[0]!)
@@ -353,8 +353,14 @@ describe('the result of a transfer', () => {
     await refund(orderIds[0]!, { amount: 1.25 })
     expect((await reportOf(id, 'paid', { reference })).status).toBe(409)
     expect((await close()).body.error.message).toContain('paid otherwise')
+    const stale = await reportOf(id, 'paid', { ...paid, amount: 9.5 })
+    expect([stale.status, stale.body.error?.message]).toEqual([
+      409,
+      expect.stringContaining('8.25 EUR'),
+    ])
+    expect(await payoutOf(sliceKey)).toMatchObject({ state: 'failed', reference, amount: 8.25 })
 
-    const { status, body } = await reportOf(id, 'paid', paid)
+    const { status, body } = await reportOf(id, 'paid', { ...paid, amount: 8.25 })
     expect([status, body.data]).toMatchObject([
       200,
       { state: 'paid', amount: 8.25, reason: null, lines: [{ gross: 10, refunds: 1.25 }] },

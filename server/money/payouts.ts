@@ -1,3 +1,4 @@
+import { centsFromEuros, eurosFromCents } from '../cents.ts'
 import type { Context } from '../context.ts'
 import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { inTransaction } from '../database/in-transaction.ts'
@@ -452,22 +453,29 @@ export const payableIds = (
  * Records that the bank has executed a payout, or that the operator has transferred one outside of the service.
  *
  * @param reference of the transfer that was executed; a payout that failed is transferred again under another one
+ * @param amount in decimal euros, that the caller has seen or transferred: refunds change that of a payout that is not sent
  * @param isOutside set for a transfer outside of the service; a payout that the operator had to check needs none. A failed
  *   payout is paid only with it: a report of the bank that is repeated late is about the transfer that was returned
  * @throws not_found, conflict unless the payout is sent or waits for the operator, or with `isOutside` unless it is due or
- *   failed; conflict if its reference has changed
+ *   failed; conflict if its reference or its amount has changed
  */
 export const markPaid = (
   ctx: Context,
   id: number,
   {
     reference,
+    amount,
     isOutside = false,
-  }: { reference?: string | undefined; isOutside?: boolean | undefined } = {},
+  }: {
+    reference?: string | undefined
+    amount?: number | undefined
+    isOutside?: boolean | undefined
+  } = {},
 ): Promise<Payout> =>
   inTransaction(ctx, async (tx) => {
     const payout = await lockPayout(tx, id)
     requireReference(payout, reference)
+    requireAmount(payout, amount)
     const isUnsent = payout.state === 'due' || (payout.state === 'failed' && payout.amountCents > 0)
     const isToCheck = payout.state === 'due' && payout.reason !== null
     if (isOutside ? isUnsent : isToCheck) {
@@ -633,6 +641,13 @@ function requireReference(payout: LockedPayout, reference: string | undefined): 
   throw conflict(
     `The payout’s current transfer has the reference ${payout.reference}, not ${reference}.`,
   )
+}
+
+/** @throws conflict if the caller has seen another amount than the payout's current one */
+function requireAmount({ amountCents }: LockedPayout, seen: number | undefined): void {
+  if (seen === undefined || centsFromEuros(seen) === amountCents) return
+  const amount = eurosFromCents(amountCents).toFixed(2)
+  throw conflict(`The payout’s amount is ${amount} EUR by now. Check how much the seller was paid.`)
 }
 
 /** The error about a payout whose state forbids an operation. It names the state that the API shows, such as `held`. */

@@ -5,7 +5,6 @@ import {
   type OrderStatus,
   TRANSITIONS,
 } from '../../../server/enums.ts'
-import { ApiError } from '../client.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, MoneyField, RadioGroup, Select, TextArea } from '../ui/fields.tsx'
 import { Form } from '../ui/form.tsx'
@@ -17,6 +16,7 @@ import { Loaded } from '../ui/states.tsx'
 import { notify } from '../ui/toast.tsx'
 import { useAttempt } from '../ui/use-attempt.ts'
 import { type Order, type Slice, send, useCurrentRecord, useMay } from './api.ts'
+import { useSeen } from './use-seen.ts'
 
 type Definition = {
   /** The verb on the buttons. */
@@ -242,11 +242,8 @@ function OrderActionForm({
   onClose: () => void
 }) {
   const { label, path, isDangerous, effect, fields, body }: Definition = ACTIONS[action]
-  const attempt = useAttempt()
-  // The action is about the records as they were shown first, also if they are read again meanwhile. After a refusal
-  // because of a change, the person sees the current ones, and the next attempt is about them.
-  const [kept, setKept] = useState<{ order: Order; slice: Slice } | undefined>({ order, slice })
-  const seen = kept ?? { order, slice }
+  const keyFor = useAttempt()
+  const [seen, attempt] = useSeen({ order, slice })
   // A decision is about the dispute that was read, also after a refusal: the form shows nothing of another one.
   const [dispute] = useState(() =>
     slice.disputes.find((each) => each.order_id === order.id && each.state !== 'resolved'),
@@ -254,11 +251,7 @@ function OrderActionForm({
 
   async function submit(data: FormData): Promise<undefined> {
     const input = body?.(data, seen.order, dispute?.id)
-    setKept(seen)
-    await send(`orders/${order.id}/${path}`, input, attempt(input)).catch((error) => {
-      if (error instanceof ApiError && error.status === 409) setKept(undefined)
-      throw error
-    })
+    await attempt(() => send(`orders/${order.id}/${path}`, input, keyFor(input)))
     notify(`${label}: order ${order.id} was changed.`)
     onClose()
   }

@@ -592,6 +592,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
       app.operator.post(`/operator/v1/accounts/${shop.accountId}/payout-setup/verify`)
     return {
       id,
+      order,
       shop,
       read,
       report,
@@ -642,13 +643,13 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await readFile(await file.path(), 'utf8')).toMatch(/<\/Document>\s*$/)
   })
 
-  it('the console offers only the actions that a payout accepts: a held one must be checked by the operator to be released or marked as paid', async () => {
-    const { id, shop, read, report, verify, address } = await duePayout()
+  it('the console offers only the actions that a payout accepts: a held one must be checked by the operator to be released or marked as paid, and none is with another amount than the dialog shows', async () => {
+    const { id, order, shop, read, report, verify, address } = await duePayout()
     await app.operator.patch(`/operator/v1/accounts/${shop.accountId}`, {
       payload: { payout_verified: false },
     })
     expect(await read()).toMatchObject({ state: 'held', to_check: false })
-    const page = await app.open(address)
+    const page = await app.open(address, { expects: /status of 409/ })
     await signIn(page, 'finance')
     await page.getByText('The payout setup is not verified.').waitFor()
     const menu = page.getByRole('button', { name: `Actions for payout ${id}` })
@@ -679,7 +680,17 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await entries.allTextContents()).toEqual(['Mark as paid'])
     await entries.click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText(/^You have transferred .* outside of the service\.$/).waitFor()
+    const { amount } = await read()
+    const expectAmount = (euros: number) =>
+      dialog
+        .getByText(new RegExp(`^You have transferred €${euros.toFixed(2)} to .* outside of`))
+        .waitFor()
+    await expectAmount(amount)
+    await refund(order, 1)
+    await dialog.getByRole('button', { name: 'Mark as paid' }).click()
+    await dialog.getByText(/amount is .* EUR by now/).waitFor()
+    expect((await read()).state).toBe('failed')
+    await expectAmount(amount - 1)
     await dialog.getByRole('button', { name: 'Mark as paid' }).click()
     await page.getByRole('cell', { name: 'paid', exact: true }).waitFor()
     expect((await read()).state).toBe('paid')

@@ -12,7 +12,17 @@ import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
-import { Data, FilledText, Id, OneOf, Paginated, PathId, SearchText, Words } from '../schema.ts'
+import {
+  Data,
+  Euros,
+  FilledText,
+  Id,
+  OneOf,
+  Paginated,
+  PathId,
+  SearchText,
+  Words,
+} from '../schema.ts'
 import {
   exampleOperatorPayout,
   OperatorPayoutSchema,
@@ -119,6 +129,12 @@ export function payoutRoutes(app: App, ctx: Service): void {
           Type.Object(
             {
               reference,
+              amount: Type.Optional(
+                Euros({
+                  description:
+                    'The `amount` of the payout that you have seen, or transferred. With it, a refund that has changed the amount meanwhile can’t have another one recorded as paid: that is 409',
+                }),
+              ),
               outside: Type.Optional(
                 Type.Boolean({
                   default: false,
@@ -146,6 +162,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
       data: operatorPayoutJson(
         await markPaid(ctx, params.id, {
           reference: body?.reference,
+          amount: body?.amount,
           isOutside: body?.outside,
         }),
       ),

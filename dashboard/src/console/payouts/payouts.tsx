@@ -10,13 +10,14 @@ import { filterOptions } from '../../ui/options.ts'
 import { ACTIONS_COLUMN, type Column } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime, Money } from '../../ui/values.tsx'
-import { type Payout, send, useList, useMay } from '../api.ts'
+import { type Payout, send, useCurrentRecord, useList, useMay } from '../api.ts'
 import { AuditLink } from '../audit-link.tsx'
 import { AccountFilter, NumberFilter } from '../filters.tsx'
 import { ReasonDialog } from '../reason-dialog.tsx'
 import { RecordList } from '../record-list.tsx'
 import { SELLER, SellerName } from '../seller-link.tsx'
 import { ReasonedStatus } from '../statuses.tsx'
+import { useSeen } from '../use-seen.ts'
 
 const STATES: Payout['state'][] = ['due', 'held', 'sent', 'paid', 'failed']
 
@@ -87,9 +88,14 @@ export function Payouts() {
   )
 }
 
-/** Keeps the payout as it was when the dialog opened: its reference names the transfer that staff decide about. */
+/**
+ * Keeps the payout as it was when the dialog opened: its reference names the transfer that staff decide about. Only the
+ * amount is the current one after a refusal.
+ */
 function ActionDialog({ operation, payout, onClose }: Asked & { onClose: () => void }) {
-  const { id, account_id, amount, reference } = payout
+  const { id, account_id, reference } = payout
+  const current = useCurrentRecord<Payout>(`payouts/${id}`).data ?? payout
+  const [amount, attempt] = useSeen(current.amount)
   const isOutside = canBePaidOutside(payout)
   if (operation === 'markPayoutFailed') {
     return (
@@ -133,7 +139,8 @@ function ActionDialog({ operation, payout, onClose }: Asked & { onClose: () => v
       confirm="Mark as paid"
       isDangerous={false}
       onConfirm={async () => {
-        await send(`payouts/${id}/paid`, { reference, outside: isOutside })
+        const input = { reference, amount, outside: isOutside }
+        await attempt(() => send(`payouts/${id}/paid`, input))
         notify(`Payout ${id} is paid.`)
       }}
       onClose={onClose}
