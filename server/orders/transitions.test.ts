@@ -201,6 +201,29 @@ describe('a cancellation', () => {
     expect([...written]).toEqual([{ together: true }])
   })
 
+  it('a cancellation that names the status or the refunds that its author has seen is refused with 409 if the row has others by then', async () => {
+    const order = await orderIn('pending')
+    const seen = { status: 'pending', refunded_amount: 0 }
+    await TRANSITIONS.ship(order.id)
+    const shipped = await everythingOf(order)
+    const late = await cancel(app, order.id, seen)
+    expect([late.status, late.body.error?.message]).toEqual([
+      409,
+      expect.stringContaining('shipped by now'),
+    ])
+    expect(await everythingOf(order)).toEqual(shipped)
+    await act(app, order.id, 'refund', { amount: 1.5, reason: 'A scratch' })
+    const refunded = await everythingOf(order)
+    const second = await cancel(app, order.id, { ...seen, status: 'shipped' })
+    expect([second.status, second.body.error?.message]).toEqual([
+      409,
+      expect.stringContaining('1.50 EUR'),
+    ])
+    expect(await everythingOf(order)).toEqual(refunded)
+    const current = { status: 'shipped', refunded_amount: 1.5 }
+    expect((await cancel(app, order.id, current)).status).toBe(200)
+  })
+
   it.each<[string, object | undefined, string]>([
     ['no body', undefined, 'cancelled_by'],
     ['no canceller', { cancelled_by: undefined }, 'cancelled_by'],
@@ -210,6 +233,8 @@ describe('a cancellation', () => {
     ['restock as text', { restock: 'false' }, 'restock'],
     ['restock as a number', { restock: 0 }, 'restock'],
     ['restock as null', { restock: null }, 'restock'],
+    ['a status that can’t be cancelled', { status: 'received' }, 'status'],
+    ['a negative refunded amount', { refunded_amount: -1 }, 'refunded_amount'],
   ])('a cancellation with %s is refused with 422', async (_, more, field) => {
     const order = await orderIn('pending')
     const before = await everythingOf(order)

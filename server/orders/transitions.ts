@@ -1,6 +1,12 @@
 import type { Context } from '../context.ts'
 import { atOneTime, inTransaction } from '../database/in-transaction.ts'
-import { type Canceller, type CancelReason, type ListingStatus, TRANSITIONS } from '../enums.ts'
+import {
+  type Canceller,
+  type CancelReason,
+  type ListingStatus,
+  type OrderStatus,
+  TRANSITIONS,
+} from '../enums.ts'
 import { conflict } from '../errors.ts'
 import { orderCancelled } from '../events/payloads.ts'
 import { recordEvents } from '../events/record.ts'
@@ -23,6 +29,7 @@ import {
   requireTransition,
 } from './order.ts'
 import { getOrder } from './orders.ts'
+import { requireSeenRefunds } from './refund.ts'
 
 export type OrderContext = Context & { metrics: Metrics }
 
@@ -34,16 +41,35 @@ const BATCH_ROWS = 500
  * Cancels a row and refunds the buyer. Price and commission of the row stay as they were (§2.7).
  *
  * @param restock whether to put the units on sale again
- * @throws not_found, conflict unless the row is pending, shipped or disputed
+ * @param status of the row that the caller has seen
+ * @param refundedAmount the sum of earlier refunds that the caller has seen
+ * @throws not_found, conflict unless the row is pending, shipped or disputed, and if its status or its refunds are others
+ *   than those seen
  */
 export function cancelOrder(
   ctx: OrderContext,
   id: number,
-  { cancelledBy, restock }: { cancelledBy: Canceller; restock: boolean },
+  {
+    cancelledBy,
+    restock,
+    status,
+    refundedAmount,
+  }: {
+    cancelledBy: Canceller
+    restock: boolean
+    status?: OrderStatus | undefined
+    refundedAmount?: number | undefined
+  },
 ): Promise<Order> {
-  return changeOrder(ctx, id, 'cancel', { restock }, (tx, row) =>
-    cancel(tx, row, [row], { cancelledBy }),
-  )
+  return changeOrder(ctx, id, 'cancel', { restock }, async (tx, row) => {
+    if (status !== undefined && status !== row.status) {
+      throw conflict(
+        `The order is ${row.status} by now. Check whether to cancel it, and whether its units are still in stock.`,
+      )
+    }
+    requireSeenRefunds(row, refundedAmount)
+    await cancel(tx, row, [row], { cancelledBy })
+  })
 }
 
 /**

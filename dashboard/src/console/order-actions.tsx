@@ -56,6 +56,9 @@ function refundOf(order: Order, { rows, shipping }: Slice): string {
   return parts.join(' and ') || 'nothing more'
 }
 
+const isCancellable = (status: OrderStatus) =>
+  (TRANSITIONS.cancel.from as readonly OrderStatus[]).includes(status)
+
 /** The actions about an order row, by the `operationId` of their operation. */
 const ACTIONS = {
   refundOrder: {
@@ -100,13 +103,19 @@ const ACTIONS = {
           defaultValue="admin"
           options={optionsOf(CANCELLERS)}
         />
-        {/* The seller no longer has the units of a shipped or disputed row. */}
-        <Checkbox name="restock" value="yes" defaultSelected={status === 'pending'}>
+        {/* The seller no longer has the units of a shipped or disputed row. Another status makes another suggestion. */}
+        <Checkbox key={status} name="restock" value="yes" defaultSelected={status === 'pending'}>
           Put the units on sale again
         </Checkbox>
       </>
     ),
-    body: (data) => ({ cancelled_by: data.get('cancelled_by'), restock: data.has('restock') }),
+    body: (data, { status, financial }) => ({
+      cancelled_by: data.get('cancelled_by'),
+      restock: data.has('restock'),
+      // After a refusal, the row can have a status from which no row is cancelled: the service refuses that with a reason.
+      ...(isCancellable(status) && { status }),
+      refunded_amount: financial.refunded_amount,
+    }),
   },
   receiveOrder: {
     label: 'Mark as received',

@@ -826,25 +826,31 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(refunds).toEqual(expect.arrayContaining([3, 6.95]))
   })
 
-  it('the dialog of a cancellation suggests to restock the units of a pending row, not those of a shipped one', async () => {
+  it('the dialog of a cancellation suggests to restock the units of a pending row, not those of one that is shipped, also if that happens meanwhile, and refunds the sum that it shows', async () => {
     const shop = await openShop(app, PARCEL)
-    const [card] = (await list(shop, cardItem())) as [number]
+    const [card] = (await list(shop, cardItem({ price: 10, quantity: 1 }))) as [number]
     const { sliceKey, orderIds } = await buy(app, [[card, 1]])
     const order = orderIds[0]!
-    const page = await app.open(`/console/orders/${sliceKey}`)
+    const page = await app.open(`/console/orders/${sliceKey}`, { expects: /status of 409/ })
     await signIn(page, 'support')
-    const suggestsRestock = async () => {
-      const dialog = await openAction(page, order, 'Cancel')
-      const box = dialog.getByRole('checkbox', { name: 'Put the units on sale again' })
-      const isChecked = await box.isChecked()
-      await page.keyboard.press('Escape')
-      await dialog.waitFor({ state: 'detached' })
-      return isChecked
-    }
-    expect(await suggestsRestock()).toBe(true)
+    const dialog = await openAction(page, order, 'Cancel')
+    const restocks = (checked: boolean) =>
+      dialog.getByRole('checkbox', { name: 'Put the units on sale again', checked }).waitFor()
+    const press = () => dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await restocks(true)
+    await dialog.getByText('Refunds €10.00 and').waitFor()
     await ship(shop, order, { tracking_code: 'CODE' })
-    await page.reload()
-    expect(await suggestsRestock()).toBe(false)
+    await press()
+    await dialog.getByRole('alert').getByText('shipped by now').waitFor()
+    await restocks(false)
+    await refund(order, 4)
+    await press()
+    await dialog.getByRole('alert').getByText('4.00 EUR').waitFor()
+    await dialog.getByText('Refunds €6.00 and').waitFor()
+    await press()
+    await dialog.waitFor({ state: 'detached' })
+    const { body } = await app.operator.get(`/operator/v1/listings/${card}`)
+    expect(body.data).toMatchObject({ status: 'sold', quantity: 0 })
   })
 
   it('a dispute that the console resolves for the buyer with a partial refund is recorded for the buyer', async () => {

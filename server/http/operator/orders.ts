@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { CANCELLERS, DISPUTE_REASONS } from '../../enums.ts'
+import { CANCELLERS, DISPUTE_REASONS, TRANSITIONS } from '../../enums.ts'
 import { validationError } from '../../errors.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
 import { RESOLUTIONS } from '../../orders/dispute.ts'
@@ -22,7 +22,7 @@ const transition = {
   response: { 200: Data(OrderSchema, 'The order row after the change') },
 }
 
-/** The refunds of a row that a caller has seen, in the body of another refund or of a decision. */
+/** The refunds of a row that a caller has seen, in the body of another refund, a cancellation or a decision. */
 const seenRefunds = Type.Optional(
   Euros({
     description:
@@ -46,6 +46,13 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
           {
             cancelled_by: OneOf(CANCELLERS),
             restock: Type.Optional(Type.Boolean({ default: true })),
+            status: Type.Optional(
+              OneOf(TRANSITIONS.cancel.from, {
+                description:
+                  'The `status` of the row that you have seen. With it, a row that the seller has shipped meanwhile isn’t cancelled and restocked as a pending one: that is 409',
+              }),
+            ),
+            refunded_amount: seenRefunds,
           },
           { examples: [{ cancelled_by: 'buyer', restock: true }] },
         ),
@@ -62,10 +69,12 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
     },
     async (request, reply) => {
       const { id } = request.params
-      const { cancelled_by: cancelledBy, restock = true } = request.body
+      const { cancelled_by: cancelledBy, restock = true, status } = request.body
+      const { refunded_amount: refundedAmount } = request.body
       const identity = repeatable(request, 'operator', `cancelOrder ${id}`)
       return sendOnce(ctx, reply, identity, async (ctx) => {
-        const order = await cancelOrder(ctx, id, { cancelledBy, restock })
+        const seen = { status, refundedAmount }
+        const order = await cancelOrder(ctx, id, { cancelledBy, restock, ...seen })
         return { status: 200, body: { data: orderJson(order) } }
       })
     },
