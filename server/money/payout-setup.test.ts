@@ -13,6 +13,7 @@ import {
 } from '../test/fixtures/members.ts'
 import { act, buy, PARCEL, ship, shipsBy } from '../test/fixtures/orders.ts'
 import { whileReplaced } from '../test/while-replaced.ts'
+import { getSetup } from './payout-setup.ts'
 
 const IBAN = 'NL02 ABNA 0123 4567 89'
 const OTHER_IBAN = 'DE44 1000 0000 0000 0000 12'
@@ -276,17 +277,24 @@ describe('a payout setup in the sandbox', () => {
     expect((await member.get(SETUP)).body.data.state).toBe('missing')
   })
 
-  it('after payout_verified was set and withdrawn, the reason of an earlier rejection is gone', async () => {
+  it('after payout_verified was set and withdrawn, the reason of an earlier rejection is gone, and a decision about the verified setup is 409', async () => {
     const { seller, member, path } = await newSeller()
     await submit(member)
     await app.operator.post(`${path}/reject`, { payload: { reason: 'Another holder' } })
+    const submissions: string[] = []
     for (const payout_verified of [true, false]) {
       const patched = await app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
         payload: { payout_verified },
       })
       expect(patched.body.data.payout_verified).toBe(payout_verified)
+      submissions.push((await getSetup(app.ctx, seller.accountId)).submission!)
     }
+    const [verified, revoked] = submissions
+    const verify = (submission?: string) =>
+      app.operator.post(`${path}/verify`, { payload: { submission } })
+    expect((await verify(verified)).status).toBe(409)
     expect((await member.get(SETUP)).body.data).toMatchObject({ state: 'submitted', reason: null })
+    expect((await verify(revoked)).status).toBe(200)
   })
 })
 

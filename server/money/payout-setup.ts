@@ -297,11 +297,18 @@ export const verifySetup = (
  * Verifies or revokes a seller's setup, submitted or not. A seller who has submitted one gets an e-mail about its
  * verification. Runs in the caller's transaction.
  */
-export const setPayoutVerified = (
+export async function setPayoutVerified(
   tx: Context,
   accountId: number,
   isVerified: boolean,
-): Promise<void> => (isVerified ? verify(tx, accountId) : setVerified(tx, accountId, false))
+): Promise<void> {
+  if (isVerified) return verify(tx, accountId)
+  await setVerified(tx, accountId, false)
+  // Changes the submission: nobody who has seen the verified setup has decided about the revoked one.
+  await tx.db`
+    update payout_setups set rejected_because = rejected_because where account_id = ${accountId}
+  `
+}
 
 async function verify(tx: Context, accountId: number): Promise<void> {
   const [before] = await tx.db<{ isVerified: boolean }[]>`
