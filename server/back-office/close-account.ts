@@ -97,19 +97,23 @@ async function requireClosed(ctx: Context, id: number): Promise<Account> {
 
 /** The reason why an account can't be closed now. */
 async function refusalFor({ db }: Context, id: number): Promise<ApiError | undefined> {
-  const [row] = await db<{ isOpen: boolean; isDue: boolean; owes: boolean }[]>`
+  const [row] = await db<{ isOpen: boolean; isDue: boolean; hasFailed: boolean; owes: boolean }[]>`
     select
       -- Reads the kept counts, because a large shop has millions of completed orders and of paid payouts, and where few shops
       -- have all orders, the planner would look for an open one of this shop in all of them.
       (select total from ${placeOfPage(db, 'orders', id, OPEN_STATUSES, 0)}) > 0 as "isOpen",
-      (select total from ${placeOfPage(db, 'payouts', id, ['due', 'sent'], 0)}) > 0
-      or exists (
+      (select total from ${placeOfPage(db, 'payouts', id, ['due', 'sent'], 0)}) > 0 as "isDue",
+      exists (
         select from payouts where account_id = ${id} and state = 'failed' and amount_cents > 0
-      ) as "isDue",
+      ) as "hasFailed",
       exists (select from slices where account_id = ${id} and owed_cents > 0) as owes
   `
   if (row?.isOpen) return conflict('The account has open orders. Complete or cancel them first.')
-  if (row?.isDue)
+  if (row?.hasFailed && row.owes)
+    return conflict(
+      'The account has failed payouts, and the seller owes money after refunds. Report the bank’s results of payouts that were sent. Then verify the payout setup again and run payouts: the run deducts the debt from the payouts.',
+    )
+  if (row?.isDue || row?.hasFailed)
     return conflict(
       'The account has payouts that are not paid. Run those that are due, and report the bank’s results of those that were sent. Mark the others as paid if they were paid otherwise.',
     )

@@ -475,6 +475,26 @@ describe('the result of a transfer', () => {
     expect((await payoutOf(sliceKey)).amount).toBe(0)
     expect((await close()).status).toBe(200)
   })
+
+  it('the refused closure of an account with a failed payout and a debt asks for another verification and a run, which settle both', async () => {
+    await replaceSeller()
+    const [failed, refunded] = [await shipped([10], LABEL), await shipped([10], LABEL)]
+    for (const { orderIds } of [failed, refunded]) await receive(orderIds[0]!)
+    await app.operator.post('/operator/v1/payout-runs')
+    await reportOf((await payoutOf(failed.sliceKey)).id, 'failed', { reason: 'Closed' })
+    await reportOf((await payoutOf(refunded.sliceKey)).id, 'paid')
+    await refund(refunded.orderIds[0]!, { amount: 9.5 })
+    const account = `/operator/v1/accounts/${seller.accountId}`
+    const close = () => app.operator.post(`${account}/close`)
+    const { status, body } = await close()
+    expect([status, body.error?.message]).toEqual([
+      409,
+      expect.stringMatching(/owes money .* verify the payout setup again and run payouts/),
+    ])
+    await app.operator.patch(account, { payload: { payout_verified: true } })
+    await app.operator.post('/operator/v1/payout-runs')
+    expect((await close()).status).toBe(200)
+  })
 })
 
 describe('a refund', () => {

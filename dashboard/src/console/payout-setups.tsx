@@ -69,15 +69,17 @@ const decisions = (onDecide: (decision: Decision) => void): Column<PayoutSetup> 
   ...ACTIONS_COLUMN,
   cell: (setup) => (
     <div className="console-actions">
-      {setup.state !== 'verified' && (
-        <Button
-          size="small"
-          aria-label={`Verify the payout setup of seller ${setup.account_id}`}
-          onPress={() => onDecide({ verb: 'verify', setup })}
-        >
-          Verify
-        </Button>
-      )}
+      <Button
+        size="small"
+        aria-label={
+          setup.state === 'verified'
+            ? `Verify again: payout setup of seller ${setup.account_id}`
+            : `Verify the payout setup of seller ${setup.account_id}`
+        }
+        onPress={() => onDecide({ verb: 'verify', setup })}
+      >
+        {setup.state === 'verified' ? 'Verify again' : 'Verify'}
+      </Button>
       {setup.state !== 'rejected' && (
         <Button
           size="small"
@@ -93,15 +95,16 @@ const decisions = (onDecide: (decision: Decision) => void): Column<PayoutSetup> 
 
 function DecisionDialog({
   verb,
-  setup: { account_id: id, holder, iban_last4: last, submission },
+  setup: { account_id: id, state, holder, iban_last4: last, submission },
   onClose,
 }: Decision & { onClose: () => void }) {
   const path = `accounts/${id}/payout-setup/${verb}`
   const bank = `the bank account … ${last ?? ''} of ${holder ?? 'an unknown holder'}`
+  const isRepeated = state === 'verified'
   return verb === 'verify' ? (
     <ConfirmDialog
-      title={`Verify the payout setup of seller ${id}`}
-      confirm="Verify"
+      title={`Verify the payout setup of seller ${id}${isRepeated ? ' again' : ''}`}
+      confirm={isRepeated ? 'Verify again' : 'Verify'}
       isDangerous={false}
       onConfirm={async () => {
         await send(path, { submission })
@@ -109,7 +112,11 @@ function DecisionDialog({
       }}
       onClose={onClose}
     >
-      <p>From now on the seller can list and ship, and payouts go to {bank}.</p>
+      <p>
+        {isRepeated
+          ? `Failed payouts of the seller become due again, and go to ${bank}. Those that you have paid in another way must be marked as paid first.`
+          : `From now on the seller can list and ship, and payouts go to ${bank}.`}
+      </p>
     </ConfirmDialog>
   ) : (
     <ReasonDialog

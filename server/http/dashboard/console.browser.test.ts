@@ -246,7 +246,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await page.getByRole('button', { name: /^Resend delivery/ }).count()).toBe(0)
   })
 
-  it('staff decide about a bank account, run the payouts, remove a review, give access to a shop and close it', async () => {
+  it('staff decide about a bank account, verify it again for a failed payout, run the payouts, remove a review, give access to a shop and close it', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
     const member = await app.member(shop.accountId)
@@ -276,6 +276,20 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await press('Verify')
     await dialog.waitFor({ state: 'detached' })
     expect(await page.getByRole('button', { name: `Verify ${setup}` }).count()).toBe(0)
+
+    // Returned by the bank: only another verification makes it due again.
+    await app.operator.post('/operator/v1/payout-runs')
+    const payouts = `/operator/v1/payouts?account_id=${shop.accountId}`
+    const payout = async () => (await app.operator.get(payouts)).body.data[0]
+    await app.operator.post(`/operator/v1/payouts/${(await payout()).id}/failed`, {
+      payload: { reason: 'Unknown account' },
+    })
+    await press(`Verify again: ${setup.replace('the ', '')}`)
+    await dialog.getByText(/Failed payouts of the seller become due again/).waitFor()
+    await expectAccessible(page)
+    await press('Verify again')
+    await dialog.waitFor({ state: 'detached' })
+    expect((await payout()).state).toBe('due')
 
     await page.getByRole('link', { name: 'Payouts', exact: true }).click()
     await page.getByRole('link', { name: 'Runs' }).click()
