@@ -49,7 +49,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
             status: Type.Optional(
               OneOf(TRANSITIONS.cancel.from, {
                 description:
-                  'The `status` of the row that you have seen. With it, a row that the seller has shipped meanwhile isn’t cancelled and restocked as a pending one: that is 409',
+                  'The `status` of the row that you have seen. With it, a row that the seller has shipped meanwhile isn’t cancelled and restocked as a pending one: the request fails with 409',
               }),
             ),
             refunded_amount: seenRefunds,

@@ -132,7 +132,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
               amount: Type.Optional(
                 Euros({
                   description:
-                    'The `amount` of the payout that you have seen, or transferred. With it, a refund that has changed the amount meanwhile can’t have another one recorded as paid: that is 409',
+                    'The `amount` of the payout that you have seen, or transferred. With it, a refund that has changed the amount meanwhile can’t have another one recorded as paid: the request fails with 409',
                 }),
               ),
               outside: Type.Optional(
