@@ -1,6 +1,7 @@
 import { forgetRecipients } from '../carriers/simulated.ts'
 import type { Context } from '../context.ts'
 import { inBatches } from '../database/batches.ts'
+import { hasAddress } from '../database/has-address.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import type { Page } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
@@ -47,7 +48,9 @@ export async function eraseBuyer(
 ): Promise<Erased> {
   const { db } = ctx
   const found = await db<{ id: number }[]>`
-    select id from checkouts where lower(buyer_email) = lower(${email}) and erased_at is null
+    select id
+    from checkouts
+    where ${hasAddress(db, db`buyer_email`, email)} and erased_at is null
   `
   let erased = NOTHING
   for (let at = 0; at < found.length; at += BATCH) {
@@ -57,10 +60,10 @@ export async function eraseBuyer(
   const withoutSlice = await eraseMails(
     ctx,
     db`
-      lower(recipient) = lower(${email})
+      ${hasAddress(db, db`recipient`, email)}
       and slice_id is null
-      and not exists (select from members where lower(email) = lower(${email}))
-      and not exists (select from accounts where lower(email) = lower(${email}))
+      and not exists (select from members where ${hasAddress(db, db`email`, email)})
+      and not exists (select from accounts where ${hasAddress(db, db`email`, email)})
     `,
   )
   return { ...erased, mails: erased.mails + withoutSlice, open: found.length - erased.checkouts }
@@ -327,13 +330,13 @@ async function allPages<Row>(
   }
 }
 
-/** Reads the data of a buyer, by e-mail address in any casing. */
+/** Reads the data of a buyer, by e-mail address in any casing and either form of its domain. */
 export async function exportBuyer(ctx: Context, email: string): Promise<BuyerData> {
   const { db } = ctx
   const checkouts = await db<BuyerData['checkouts']>`
     select id, buyer_name as name, buyer_email as email, address, created_at as "createdAt"
     from checkouts
-    where lower(buyer_email) = lower(${email})
+    where ${hasAddress(db, db`buyer_email`, email)}
     order by id desc
   `
   const slices = idsOf(await slicesOf(db, idsOf(checkouts)))

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { deleteInBatches } from '../database/batches.ts'
+import { hasAddress } from '../database/has-address.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -85,7 +86,7 @@ export const listMails = (
   readPage(ctx, page, (db) => {
     const isMatch = db`
       true
-      ${to === undefined ? db`` : db`and lower(m.recipient) = lower(${to})`}
+      ${to === undefined ? db`` : db`and ${hasAddress(db, db`m.recipient`, to)}`}
       ${status === undefined ? db`` : db`and m.status = ${status}`}
       ${
         sliceKey === undefined
@@ -153,7 +154,7 @@ export const mailsAbout = (
   from mails m
   left join slices s on s.id = m.slice_id
   where m.id = any(array(
-    select id from mails where lower(recipient) = lower(${to}) and slice_id is null
+    select id from mails where ${hasAddress(db, db`recipient`, to)} and slice_id is null
     union
     select id from mails where slice_id = any(${sliceIds}::bigint[])
   ))

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { ALL_SELLERS, changedSince, ordersBefore, placeOfPage } from '../database/counts.ts'
+import { hasAddress } from '../database/has-address.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { wholeRows } from '../database/whole-rows.ts'
@@ -118,7 +119,7 @@ export function listAllOrders(
                   from slices
                   where
                     checkout_id = any(
-                      array(select id from checkouts where lower(buyer_email) = lower(${buyerEmail}))
+                      array(select id from checkouts where ${hasAddress(db, db`buyer_email`, buyerEmail)})
                     )
                 )
               )

@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 
 /** An e-mail address with its display name, which may be empty. */
 export type Mailbox = { name: string; address: string }
@@ -23,6 +23,14 @@ export function withAsciiDomain(address: string): string {
   const domain = address.slice(begin)
   if (/^[\0-\x7f]*$/.test(domain) || domain.length > MAX_DOMAIN) return address
   return address.slice(0, begin) + (domainToASCII(domain) || domain)
+}
+
+/** The address as it is, and with both forms of its domain, ASCII (Punycode) and Unicode, which mean one mailbox. */
+export function spellingsOf(address: string): string[] {
+  const begin = address.lastIndexOf('@') + 1
+  const ascii = withAsciiDomain(address)
+  const domain = domainToUnicode(ascii.slice(begin))
+  return [...new Set([address, ascii, address.slice(0, begin) + (domain || address.slice(begin))])]
 }
 
 /**

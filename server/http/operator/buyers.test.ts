@@ -410,6 +410,23 @@ it('the export has everything about one buyer and no address of a seller, and th
   expect(entry).toMatchObject({ record: null, before: null, after: null })
 })
 
+it('a buyer, their orders and their e-mails are found by both forms of the domain, in any case', async () => {
+  const seller = await openShop(app)
+  const forms = ['müller', 'xn--mller-kva'].map((domain) => `nora@${domain}.example`)
+  for (const email of forms) {
+    const [id] = (await list(seller, cardItem())) as [number]
+    await buy(app, [[id, 1]], { buyer: { name: 'Nora', email } })
+  }
+  for (const email of forms.map((form) => form.toUpperCase())) {
+    expect((await post('export', email)).checkouts).toHaveLength(2)
+    expect(await post('erase', email)).toMatchObject({ checkouts: 0, open: 2 })
+    for (const path of ['orders?buyer_email', 'mails?to']) {
+      const { data } = JSON.parse(await get(`${path}=${encodeURIComponent(email)}`))
+      expect(data, path).toHaveLength(2)
+    }
+  }
+})
+
 it('a review that BUYER_DATA_DAYS keeps loses its text and reply when it is removed, as one that was removed before', async () => {
   const [removed, kept] = [await sellTo('ritchie'), await sellTo('melody')]
   const remove = async ({ order }: { order: number }) => {

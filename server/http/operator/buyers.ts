@@ -18,7 +18,8 @@ const BuyerInput = Type.Object(
   {
     email: FilledText({
       maxLength: 254,
-      description: 'In any casing; white space around it is ignored',
+      description:
+        'In any casing, with either form of a domain that is not ASCII; white space around it is ignored',
     }),
   },
   { examples: [{ email: 'ash@buyers.example' }] },
