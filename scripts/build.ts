@@ -7,4 +7,4 @@ const build = dashboardBuild()
 const { log, flush } = createLog('info', null)
 await build.start(log).done
 flush()
-if (!bundleProgram() || (await build.state()) !== 'ready') process.exitCode = 1
+if (!(await bundleProgram()) || (await build.state()) !== 'ready') process.exitCode = 1

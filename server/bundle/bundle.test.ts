@@ -41,7 +41,8 @@ let program: string
 let root: string
 beforeEach(() => {
   root = newHome()
-  for (const name of ['cardstall.js', 'package.json', 'server/bundle', 'server/time']) copy(name)
+  for (const name of ['cardstall.js', 'package.json']) copy(name)
+  for (const name of ['bundle', 'text', 'time']) copy(`server/${name}`)
   for (const [name, text] of Object.entries(SOURCES)) writeFileSync(file(name), text)
   symlinkSync(join(REPOSITORY, 'node_modules'), file('node_modules'))
   program = file('cardstall.js')
@@ -116,6 +117,13 @@ describe('cardstall.js', () => {
     writeFileSync(file('server/dist'), '')
     expect(await runUnknown()).toMatch(
       /^The program could not be bundled, and runs from its sources: .*server\/dist.*\nUnknown command "sing"/,
+    )
+  })
+
+  it('runs the sources if the system kills the bundler, and names the likely cause and the remedy', async () => {
+    writeFileSync(file('server/bundle/build.ts'), 'process.kill(process.pid, "SIGKILL")')
+    expect(await runUnknown()).toMatch(
+      /^The program could not be bundled, and runs from its sources: it was killed \(SIGKILL\).*memory.*npm run build.*\nUnknown command "sing"/,
     )
   })
 

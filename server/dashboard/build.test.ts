@@ -70,6 +70,12 @@ it('a failed build is logged with its output, and tried again at the next start'
   expect(await dashboardBuild(root).state()).toBe('ready')
 })
 
+it('a build that the system killed is logged with the signal, the likely cause and the remedy', async () => {
+  const root = await repository({ vite: 'process.kill(process.pid, "SIGKILL")' })
+  const reason = expect.stringMatching(/^it was killed \(SIGKILL\).*memory.*npm run build/)
+  expect(await build(root)).toEqual([{ reason, output: '' }])
+})
+
 it('a stopped service ends its build, and leaves no failure behind', async () => {
   const root = await repository({ vite: 'setInterval(() => {}, 1000)' })
   const { log, errors } = recordingLog()

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { lockExclusive } from '../files/lock.ts'
 import type { Log } from '../log.ts'
+import { killedBy } from '../text/killed-by.ts'
 
 const DASHBOARD = fileURLToPath(new URL('../../dashboard', import.meta.url))
 
@@ -61,11 +62,11 @@ export function dashboardBuild(root = DASHBOARD): DashboardBuild {
       if (!release || run.isStopped || !['building', 'failed'].includes(current)) return
       const startedAt = performance.now()
       const target = path.join(root, 'dist-new')
-      const output = await runVite(run, [vite, 'build', root, '--outDir', target])
+      const failure = await runVite(run, [vite, 'build', root, '--outDir', target])
       if (run.isStopped) return
       const sources = (await hashOnce())!
-      if (output !== undefined) {
-        log.error({ output }, 'the dashboard could not be built')
+      if (failure) {
+        log.error(failure, 'the dashboard could not be built')
         await mkdir(directory, { recursive: true })
         await writeFile(path.join(directory, FAILED), sources)
         return
@@ -101,8 +102,11 @@ export function dashboardBuild(root = DASHBOARD): DashboardBuild {
 
 type Run = { isStopped: boolean; stop(): void }
 
-/** Runs the build in a child process. Returns undefined if it has succeeded, otherwise the end of its output. */
-function runVite(run: Run, command: string[]): Promise<string | undefined> {
+/** The end of the output of a failed build, and the reason if it did not end by itself. */
+type Failure = { reason?: string; output: string }
+
+/** Runs the build in a child process. Returns undefined if it has succeeded. */
+function runVite(run: Run, command: string[]): Promise<Failure | undefined> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [...command, '--emptyOutDir', '--logLevel', 'warn'], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -114,8 +118,11 @@ function runVite(run: Run, command: string[]): Promise<string | undefined> {
     }
     child.stdout.on('data', append)
     child.stderr.on('data', append)
-    child.once('error', (error) => resolve(error.message))
-    child.once('close', (code) => resolve(code === 0 ? undefined : output))
+    child.once('error', ({ message }) => resolve({ reason: message, output }))
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(undefined)
+      else resolve(signal ? { reason: killedBy(signal), output } : { output })
+    })
     try {
       if (child.pid !== undefined) os.setPriority(child.pid, PRIORITY)
     } catch {

@@ -7,7 +7,7 @@ import { createLog } from '../log.ts'
  * tests; otherwise the programs that tests start would do it.
  */
 export async function buildProgram(): Promise<void> {
-  if (!bundleProgram()) throw new Error('The program could not be bundled.')
+  if (!(await bundleProgram())) throw new Error('The program could not be bundled.')
   const build = dashboardBuild()
   const { log, flush } = createLog('error')
   await build.start(log).done
