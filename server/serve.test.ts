@@ -384,6 +384,19 @@ describe.concurrent('a start that cannot succeed', () => {
     expectOneLine(ended, line)
   })
 
+  it.runIf(process.platform === 'linux')(
+    'a start that may open few files warns of connections that are closed without a line in the log',
+    async () => {
+      const node = join(newHome(), 'node')
+      writeFileSync(node, `#!/bin/sh\nulimit -n 500\nexec '${process.execPath}' "$@"`, {
+        mode: 0o755,
+      })
+      const settings = { PORT: String(await freePort()), DATA_DIR: '/dev/null' }
+      const { stderr } = await runToEnd(['serve'], settings, { node })
+      expect(stderr).toMatch(/^\{"level":40,.*only 500 files.*ulimit -n/)
+    },
+  )
+
   it('a start with invalid settings fails with one line for each', async () => {
     const { code, stdout, stderr } = await runToEnd(['serve'], {
       PORT: '0',

@@ -1,5 +1,6 @@
 import { LISTEN_OPTIONS } from '../listen/options.ts'
 import { restartIfCompiled } from '../processes/compiled-code.ts'
+import { openFilesWarnings } from '../processes/open-files.ts'
 import { PROCESS_COMMAND } from '../processes/process-command.ts'
 import { parseParameters } from '../settings/parameters.ts'
 import { SETTING_NAMES } from '../settings/settings.ts'
@@ -16,8 +17,9 @@ export const COMMANDS: Record<string, Command> = {
     summary: 'Start the service (npm start). This is the default',
     settings: SETTING_NAMES,
     logs: true,
-    async run(config, { parameters, warnings }) {
+    async run(config, { parameters, warnings: ofSettings }) {
       parseParameters(parameters, {})
+      const warnings = [...ofSettings, ...openFilesWarnings()]
       if (config.processes > 1) {
         const { runProcesses } = await import('../processes/primary.ts')
         return runProcesses(config, warnings)
