@@ -50,7 +50,8 @@ export async function reachableBinaries(
 const RUNS = [
   'test -x "$0/bin/initdb"',
   'test -r "$0/share/postgresql/postgres.bki"',
-  '"$0/bin/postgres" --version',
+  // Without another process, for which the shell would report a lack of processes in words of its own.
+  'exec "$0/bin/postgres" --version',
 ].join(' && ')
 
 /**

@@ -216,6 +216,27 @@ describe.runIf(nobodyCanRunUs)('started by another user, the embedded database',
     expect(readdirSync(dataDir)).toEqual([])
   })
 
+  test.runIf(process.platform === 'linux')(
+    'under another user who may start no further process, the start names the limit and copies nothing',
+    async () => {
+      const dataDir = newHome()
+      chownSync(dataDir, NOBODY.uid, NOBODY.gid)
+      const preload = encodeURIComponent(`
+      import { execFileSync } from 'node:child_process'
+      import { readFile } from 'node:fs/promises'
+      // Node ends if it cannot start the threads of its pool.
+      await readFile('/dev/null')
+      execFileSync('prlimit', ['--pid', String(process.pid), '--nproc=1'])
+    `)
+      const child = spawnUser(dataDir, { preload, ...NOBODY })
+      expect(await firstLine(child)).toEqual({
+        name: 'StartError',
+        message: expect.stringMatching(/^cannot run .*: too many processes .*ulimit -u.*EAGAIN/),
+      })
+      expect(readdirSync(dataDir).filter((name) => /postgresql/.test(name))).toEqual([])
+    },
+  )
+
   test('under another user, the PostgreSQL libraries are linked if the install script was skipped', async () => {
     const checkout = privateCheckout()
     chmodSync(checkout, 0o755)

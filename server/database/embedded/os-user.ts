@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { type ExecFileOptions, execFile } from 'node:child_process'
 import { chmod, mkdir, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { StartError } from '../../start-error.ts'
@@ -12,7 +12,36 @@ export const SHARED_HOME = '/var/lib/cardstall'
 /** The OS user that PostgreSQL runs as. */
 export type OsUser = { uid: number; gid: number }
 
-export const run = promisify(execFile)
+const execute = promisify(execFile)
+
+/** Errors of a system that can start no program at the moment, and their remedies. */
+const SHORTAGES: Record<string, string> = {
+  EAGAIN:
+    'too many processes and threads are running; raise their limit (ulimit -u, TasksMax of systemd, the pids limit of a container)',
+  ENOMEM: 'there is too little memory; add memory or swap',
+  EMFILE: 'too many files are open; raise their limit (ulimit -n, LimitNOFILE of systemd)',
+  ENFILE: 'too many files are open on this machine; raise fs.file-max',
+}
+
+/**
+ * Runs a program to its end.
+ *
+ * @throws StartError if the system can start no program at the moment
+ */
+export async function run(
+  program: string,
+  parameters: string[],
+  options?: ExecFileOptions,
+): Promise<{ stdout: string }> {
+  try {
+    return await execute(program, parameters, { ...options, encoding: 'utf8' })
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    const shortage = syscall?.startsWith('spawn') && SHORTAGES[code ?? '']
+    if (!shortage) throw error
+    throw new StartError(`cannot run ${program}: ${shortage} (${code})`, { cause: error })
+  }
+}
 
 /**
  * The OS user to run PostgreSQL as; undefined for the current one. PostgreSQL refuses to run as root, so for root it is
@@ -44,7 +73,8 @@ async function lookUp(name: string): Promise<OsUser | undefined> {
   try {
     const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
     return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
-  } catch {
+  } catch (error) {
+    if (error instanceof StartError) throw error
     return undefined
   }
 }
@@ -76,7 +106,8 @@ export async function succeedsAs(
   try {
     await run('/bin/sh', ['-c', test, path], { ...osUser, ...spawnEnvironment() })
     return true
-  } catch {
+  } catch (error) {
+    if (error instanceof StartError) throw error
     return false
   }
 }
