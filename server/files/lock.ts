@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { StartError } from '../start-error.ts'
 import { waitUntil } from '../time/wait-until.ts'
@@ -5,6 +6,7 @@ import { waitUntil } from '../time/wait-until.ts'
 /** Longer than a first start on a slow disk, which holds a lock all the time. */
 const TIMEOUT_MS = 60_000
 const SQLITE_BUSY = 5
+const EXCLUSIVE = 'begin exclusive'
 
 /**
  * Acquires an exclusive lock between processes. Returns its release, or undefined after the timeout.
@@ -17,7 +19,7 @@ export function lockExclusive(
   path: string,
   timeoutMs = TIMEOUT_MS,
 ): Promise<(() => void) | undefined> {
-  return lockWith(path, 'begin exclusive', timeoutMs)
+  return lockWith(path, EXCLUSIVE, timeoutMs)
 }
 
 /** Acquires a shared lock, which several processes can hold and which excludes exclusive ones. */
@@ -45,18 +47,32 @@ function open(path: string): DatabaseSync {
     // waitUntil() waits instead: SQLite's own timeout would block the event loop.
     return new DatabaseSync(path, { timeout: 0 })
   } catch (error) {
-    throw new StartError(`cannot open ${path}: ${(error as Error).message}`, { cause: error })
+    throw new StartError(`cannot open ${path}: ${reasonOf(error, path)}`, { cause: error })
   }
 }
 
 function tryToBegin(file: DatabaseSync, path: string, begin: string): true | undefined {
   try {
+    // SQLite takes a shared lock instead on a file that it may only read.
+    if (begin === EXCLUSIVE) accessSync(path, constants.W_OK)
     // In memory, because nothing is ever written: no journal file appears next to it.
     file.exec(`pragma journal_mode = memory; ${begin}`)
     return true
   } catch (error) {
     if (file.isTransaction) file.exec('rollback')
     if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return undefined
-    throw new StartError(`cannot lock ${path}: ${(error as Error).message}`, { cause: error })
+    throw new StartError(`cannot lock ${path}: ${reasonOf(error, path)}`, { cause: error })
   }
+}
+
+/** The missing permission, which SQLite does not name; otherwise SQLite's reason. */
+function reasonOf(error: unknown, path: string): string {
+  try {
+    // Without opening it: closing it would release the locks of this process.
+    accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (refusal) {
+    const { code, message } = refusal as NodeJS.ErrnoException
+    if (code !== 'ENOENT') return message
+  }
+  return (error as Error).message
 }

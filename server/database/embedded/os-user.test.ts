@@ -207,6 +207,20 @@ describe.runIf(nobodyCanRunUs)('started by another user, the embedded database',
     await last.stop()
   })
 
+  test('under another user, a lock file of root is reported with the missing permission', async () => {
+    const dataDir = newHome()
+    chownSync(dataDir, NOBODY.uid, NOBODY.gid)
+    const lock = join(dataDir, 'postgres.lock')
+    writeFileSync(lock, '')
+    for (const mode of [0o600, 0o644]) {
+      chmodSync(lock, mode)
+      expect(await firstLine(spawnUser(dataDir, NOBODY))).toEqual({
+        name: 'StartError',
+        message: expect.stringContaining(`EACCES: permission denied, access '${lock}'`),
+      })
+    }
+  })
+
   test('under another user, an unwritable DATA_DIR is reported', async () => {
     const dataDir = newHome()
     expect(await firstLine(spawnUser(dataDir, NOBODY))).toEqual({
