@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, readlink, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { exists } from './disk.ts'
 
@@ -21,5 +21,10 @@ export async function makeDirectory(directory: string, mode?: number): Promise<v
       if (error.code !== 'EEXIST') throw error
     })
   }
-  if (!(await stat(directory)).isDirectory()) throw new Error(`${directory} is not a directory`)
+  const made = await stat(directory).catch(async (error) => {
+    const target = await readlink(directory).catch(() => undefined)
+    if (error.code !== 'ENOENT' || target === undefined) throw error
+    throw new Error(`${directory} is a link to ${target}, which does not exist`)
+  })
+  if (!made.isDirectory()) throw new Error(`${directory} is not a directory`)
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -399,6 +400,21 @@ describe('a start that cannot succeed', () => {
     const file = join(newHome(), 'file')
     writeFileSync(file, '')
     await expectStartError(startEmbedded({ dataDir: join(file, 'data') }), /is not writable/)
+  })
+
+  test('a DATA_DIR that is a link to a missing directory is reported as such', async () => {
+    const dataDir = join(newHome(), 'data')
+    symlinkSync('/nowhere/at/all', dataDir)
+    await expectStartError(
+      startEmbedded({ dataDir }),
+      /data is a link to \/nowhere\/at\/all, which does not exist$/,
+    )
+  })
+
+  test('a cluster that other users may read is reported with the command that repairs it', async () => {
+    const dataDir = await emptyDatabase()
+    chmodSync(join(dataDir, 'postgres'), 0o755)
+    await expectStartError(startEmbedded({ dataDir }), /has invalid permissions; .*chmod 700/)
   })
 
   test('missing PostgreSQL binaries for this platform are reported in one line', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { cleanUp, emptyDatabase, logOf, query, start } from '../../test/embedded-homes.ts'
 import { until } from '../../test/until.ts'
-import { rotateLog } from './log.ts'
+import { failureLine, rotateLog } from './log.ts'
 
 afterAll(cleanUp)
 
@@ -33,4 +33,10 @@ test('the log of a running PostgreSQL is rotated when it is too large, and Postg
     expect(logOf(dataDir)).not.toContain('\0')
   }
   expect(statSync(`${log}.1`).mode & 0o777).toBe(0o600)
+})
+
+test('the reason of a start that lacks shared memory names /dev/shm and how to enlarge it', () => {
+  const size = 'could not resize shared memory segment "/PostgreSQL.1" to 1048576 bytes'
+  const log = `LOG:  starting PostgreSQL\nFATAL:  ${size}: No space left on device\nLOG:  shut down\n`
+  expect(failureLine(log)).toMatch(/No space left on device; .*\/dev\/shm.*--shm-size/)
 })

@@ -73,11 +73,25 @@ export async function logSince(log: FileHandle, position: number): Promise<strin
   return buffer.toString('utf8', 0, bytesRead)
 }
 
-/** The reason for PostgreSQL's exit: the first fatal line, because later ones follow from it; else the last line. */
+/** Remedies for lines in which PostgreSQL names none. */
+const REMEDIES: [RegExp, string][] = [
+  [
+    /shared memory segment .*No space left on device/,
+    'make /dev/shm larger (docker run --shm-size=64m)',
+  ],
+  [/^data directory .* has invalid permissions/, 'close it to other users with chmod 700'],
+]
+
+/**
+ * The reason for PostgreSQL's exit, with its remedy: the first fatal line, because later ones follow from it; else the last
+ * line.
+ */
 export function failureLine(text: string): string | undefined {
   const lines = text.split('\n').filter((line) => line.trim() && !CLIENT_ERRORS.test(line))
   const fatal = lines.find((line) => /\b(FATAL|PANIC|error):/.test(line))
-  return (fatal ?? lines.at(-1))?.replace(/^.*?\b(FATAL|PANIC|error): +/, '').trim()
+  const reason = (fatal ?? lines.at(-1))?.replace(/^.*?\b(FATAL|PANIC|error): +/, '').trim()
+  const remedy = REMEDIES.find(([line]) => reason && line.test(reason))?.[1]
+  return remedy ? `${reason}; ${remedy}` : reason
 }
 
 /** The last line about a full disk. */
