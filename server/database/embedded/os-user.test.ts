@@ -279,8 +279,10 @@ function privateCheckout(): string {
   const sources = [
     'database/embedded',
     'database/socket.ts',
+    'files/disk.ts',
     'files/lock.ts',
     'files/make-directory.ts',
+    'settings/usable-memory.ts',
     'time/wait-until.ts',
     'start-error.ts',
   ]
