@@ -4,12 +4,13 @@ import { Select } from '../ui/fields.tsx'
 import { Filters, useFilters } from '../ui/filters.tsx'
 import { filterOptions } from '../ui/options.ts'
 import type { Column } from '../ui/table.tsx'
-import { DateTime, Missing, Money } from '../ui/values.tsx'
+import { Missing, Money } from '../ui/values.tsx'
 import { type Dispute, useList } from './api.ts'
 import { AccountFilter } from './filters.tsx'
 import { RecordList } from './record-list.tsx'
 import { SELLER } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
+import { Times } from './times.tsx'
 
 /** The disputes of all sellers. They are resolved on the page of their slice. */
 export function Disputes() {
@@ -90,6 +91,18 @@ export const DISPUTE_COLUMNS: Column<Dispute>[] = [
       </div>
     ),
   },
-  { key: 'opened', header: 'Opened', cell: ({ opened_at }) => <DateTime at={opened_at} /> },
-  { key: 'answer', header: 'Answer by', cell: ({ answer_by }) => <DateTime at={answer_by} /> },
+  {
+    key: 'times',
+    header: 'Times',
+    cell: ({ opened_at, answer_by, answer, resolved_at }) => (
+      <Times
+        times={[
+          ['Opened', opened_at],
+          ['Answer by', answer_by],
+          ['Answered', answer?.answered_at ?? null],
+          ['Resolved', resolved_at],
+        ]}
+      />
+    ),
+  },
 ]

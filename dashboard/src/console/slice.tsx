@@ -1,12 +1,20 @@
 import { useState } from 'react'
 import { addressLines } from '../ui/address.ts'
-import { ButtonLink } from '../ui/button.tsx'
+import { ButtonLink, ExternalLink } from '../ui/button.tsx'
 import { PageHeader } from '../ui/page-header.tsx'
 import { Facts, Section } from '../ui/section.tsx'
 import { Loaded } from '../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
 import { DateTime, Missing, Money } from '../ui/values.tsx'
-import { type LedgerEntry, type Mail, type Order, type Slice, useMay, useRecord } from './api.ts'
+import {
+  type LedgerEntry,
+  type Mail,
+  type Order,
+  type Shipment,
+  type Slice,
+  useMay,
+  useRecord,
+} from './api.ts'
 import { AuditLink } from './audit-link.tsx'
 import { DeliveryTable } from './delivery-table.tsx'
 import { DISPUTE_COLUMNS } from './disputes.tsx'
@@ -15,6 +23,7 @@ import { ENTRY_COLUMNS } from './payouts/ledger.tsx'
 import { ResendButton } from './resend-button.tsx'
 import { SellerLink } from './seller-link.tsx'
 import { StatusBadge } from './statuses.tsx'
+import { Times } from './times.tsx'
 
 /** Everything about a slice: the rows of one seller in one checkout. */
 export function SlicePage({ sliceKey }: { sliceKey: string }) {
@@ -37,12 +46,13 @@ function titleOf(rows: Order[] | undefined): string {
 function SliceSections({ slice }: { slice: Slice }) {
   const [open, setOpen] = useState<{ action: OrderAction; order: Order }>()
   const may = useMay()
-  const { address, buyer, disputes, shipping, shipment, mails, ledger, deliveries } = slice
+  const { address, buyer, disputes, mails, ledger, deliveries } = slice
   return (
     <>
       <Section title="Rows">
         <Table
           label="Rows"
+          isWide
           columns={rowColumns((action, order) => setOpen({ action, order }))}
           rows={slice.rows}
         />
@@ -65,26 +75,10 @@ function SliceSections({ slice }: { slice: Slice }) {
             { label: 'E-mail', value: buyer.email || <Missing /> },
             { label: 'Address', value: address ? addressLines(address).join(', ') : <Missing /> },
             { label: 'Telephone', value: address?.phone ?? <Missing /> },
-            { label: 'Shipping', value: shipping.method },
-            { label: 'Shipping price', value: <Money amount={shipping.price} /> },
-            { label: 'Fulfilment', value: shipping.fulfilment },
           ]}
         />
       </Section>
-      {shipment && (
-        <Section title="Shipment">
-          <Facts
-            facts={[
-              { label: 'State', value: <StatusBadge status={shipment.state} /> },
-              { label: 'Label', value: shipment.status ?? <Missing /> },
-              { label: 'Provider', value: shipment.provider },
-              { label: 'Tracking code', value: shipment.tracking_code ?? <Missing /> },
-              { label: 'Bought', value: <DateTime at={shipment.bought_at} /> },
-              ...(shipment.message ? [{ label: 'Message', value: shipment.message }] : []),
-            ]}
-          />
-        </Section>
-      )}
+      <ShippingSection slice={slice} />
       <Section
         title="Ledger"
         actions={
@@ -127,6 +121,40 @@ function SliceSections({ slice }: { slice: Slice }) {
     </>
   )
 }
+
+/** The parcel: it is the same for all rows. */
+function ShippingSection({ slice: { rows, shipping, shipment } }: { slice: Slice }) {
+  const { code, url, status, updated_at: updatedAt } = rows[0]!.tracking
+  return (
+    <Section title="Shipping">
+      <Facts
+        facts={[
+          { label: 'Option', value: shipping.method },
+          { label: 'Price', value: <Money amount={shipping.price} /> },
+          { label: 'Fulfilment', value: shipping.fulfilment },
+          { label: 'Tracked', value: shipping.tracked ? 'yes' : 'no' },
+          { label: 'Tracking code', value: <TrackingCode code={code} url={url} /> },
+          { label: 'Status of the parcel', value: status ?? <Missing /> },
+          { label: 'Tracking changed', value: <DateTime at={updatedAt} /> },
+          ...(shipment ? labelFacts(shipment) : []),
+        ]}
+      />
+    </Section>
+  )
+}
+
+function TrackingCode({ code, url }: { code: string | null; url: string | null }) {
+  if (url) return <ExternalLink href={url}>{code ?? 'Tracking page'}</ExternalLink>
+  return code ?? <Missing />
+}
+
+const labelFacts = ({ state, status, provider, bought_at, message }: Shipment) => [
+  { label: 'Label', value: <StatusBadge status={state} /> },
+  { label: 'Status of the label', value: status ?? <Missing /> },
+  { label: 'Provider', value: provider },
+  { label: 'Label bought', value: <DateTime at={bought_at} /> },
+  ...(message ? [{ label: 'Message', value: message }] : []),
+]
 
 /** The units of a row and their price. */
 export const UNIT_COLUMNS: Column<Pick<Order, 'quantity' | 'price'>>[] = [
@@ -171,6 +199,7 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
       </div>
     ),
   },
+  { key: 'times', header: 'Times', cell: (order) => <Times times={timesOf(order)} /> },
   ...UNIT_COLUMNS,
   {
     key: 'refunded',
@@ -183,6 +212,18 @@ const rowColumns = (onAction: (action: OrderAction, order: Order) => void): Colu
     cell: (order) => <OrderMenu order={order} onAction={(action) => onAction(action, order)} />,
   },
 ]
+
+/** In the order of the times, because a buyer can report a problem before or after the receipt. */
+const timesOf = ({ created_at, shipped_at, disputed_at, received_at, cancelled_at }: Order) =>
+  (
+    [
+      ['Sold', created_at],
+      ['Shipped', shipped_at],
+      ['Disputed', disputed_at],
+      ['Received', received_at],
+      ['Cancelled', cancelled_at],
+    ] as const
+  ).toSorted(([, one], [, other]) => (one ?? '').localeCompare(other ?? ''))
 
 const LEDGER: Column<LedgerEntry>[] = [
   { key: 'kind', header: 'Kind', isRowHeader: true, cell: ({ kind }) => kind },

@@ -467,7 +467,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByText('No payouts match these filters').waitFor()
   })
 
-  it('the page of a slice shows the buyer’s telephone number and both sides of a dispute, and a click beside its dialog keeps the input', async () => {
+  it('the page of a slice shows the buyer’s telephone number, the tracking and times of a self-shipped row, and both sides of a dispute, and a click beside its dialog keeps the input', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
     const sale = await buy(app, [[card, 1]])
@@ -477,6 +477,12 @@ describe.skipIf(!chromiumPath)('the console', () => {
     const member = await app.member(shop.accountId)
     const answer = { message: 'It was straight.', photo_urls: ['https://photos.example/a.jpg'] }
     await member.post(`/dashboard/api/orders/${order}/dispute/answer`, { payload: answer })
+    const tracking = {
+      tracking_url: 'https://carrier.example/track/CODE',
+      status: 'Handed to a neighbour',
+    }
+    await app.operator.post(`/operator/v1/slices/${sale.sliceKey}/tracking`, { payload: tracking })
+    await act(app, order, 'resolve', { in_favour_of: 'seller' })
 
     const page = await app.open('/console/orders/slc_unknown', { expects: /status of 404/ })
     await signIn(page, 'support')
@@ -488,10 +494,17 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await disputes.getByText('It was straight.').waitFor()
     const photo = disputes.getByRole('link', { name: answer.photo_urls[0]! })
     await photo.waitFor()
+    const link = page.getByRole('link', { name: 'CODE (opens a new tab)' })
+    expect(await link.getAttribute('href')).toBe(tracking.tracking_url)
+    await page.getByText(tracking.status).waitFor()
+    const timesIn = (table: string) =>
+      page.getByRole('table', { name: table }).locator('.times dt').allTextContents()
+    expect(await timesIn('Rows')).toEqual(['Sold', 'Shipped', 'Disputed', 'Received'])
+    expect(await timesIn('Disputes')).toEqual(['Opened', 'Answer by', 'Answered', 'Resolved'])
     await expectAccessible(page)
     await page.setViewportSize({ width: 320, height: 900 })
-    const [link, table] = [await photo.boundingBox(), await disputes.boundingBox()]
-    expect(link!.x + link!.width).toBeLessThanOrEqual(table!.x + table!.width)
+    const [shown, table] = [await photo.boundingBox(), await disputes.boundingBox()]
+    expect(shown!.x + shown!.width).toBeLessThanOrEqual(table!.x + table!.width)
     await page.getByRole('button', { name: `Actions for order ${order}` }).click()
     await page.getByRole('menuitem', { name: 'Refund' }).click()
     const reason = page.getByRole('dialog').getByLabel('Reason')
