@@ -56,7 +56,8 @@ export async function subscribe(send: Send, random: Random): Promise<void> {
   if (!endpoint) return
   await send('sendSampleEvent')
   await send('listDeliveries')
-  await send(random.pick(['resendDelivery', 'resendDeliveries', 'enableEndpoint', 'deleteWebhook']))
+  const actions = ['resendDelivery', 'resendDeliveries', 'enableEndpoint']
+  await send(random.pick([...actions, 'deleteWebhook', 'deleteEndpoint']))
 }
 
 /** Steps on an order, by its seller, its member and the marketplace. */

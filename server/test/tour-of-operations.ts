@@ -279,6 +279,8 @@ export async function tourOfOperations(app: TestApp): Promise<void> {
   await ok(member.get('/dashboard/api/notices'))
   await queues()
   await ok(seller.delete(`/v1/webhooks/${endpoint.id}`))
+  const second = await subscribe(seller, hook.url)
+  await ok(operator.delete(`${endpoints}/${second.id}`))
 
   const number = crypto.randomUUID()
   await ok(

@@ -194,7 +194,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(staff.filter(({ name }: { name: string }) => name === 'Once')).toHaveLength(1)
   })
 
-  it('an admin finds a seller, takes a listing down and resends a delivery', async () => {
+  it('an admin finds a seller, takes a listing down, resends a delivery and deletes an endpoint', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
     const endpoint = { url: 'https://hooks.example/orders', events: ['order.created'] }
@@ -240,8 +240,12 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: /^Resend delivery/ }).click()
     await page.getByText(/is being sent again/).waitFor()
-    await shop.delete(`/v1/webhooks/${added.id}`)
-    await page.reload()
+    await page.goto(`${app.address}/console/sellers/${shop.accountId}`)
+    await page.getByRole('button', { name: `Delete endpoint ${added.id}` }).click()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Delete endpoint', exact: true }).click()
+    await page.getByText(`Endpoint ${added.id} was deleted.`).waitFor()
+    await page.goto(`${app.address}/console/deliveries`)
     await page.getByRole('cell', { name: `${added.id} deleted` }).waitFor()
     expect(await page.getByRole('button', { name: /^Resend delivery/ }).count()).toBe(0)
   })

@@ -83,13 +83,14 @@ describe('GET /operator/v1/accounts/{id}/webhooks', () => {
     },
   )
 
-  it('only the operator can list, enable and resend to endpoints', async () => {
+  it('only the operator can list, enable, delete and resend to endpoints', async () => {
     expect((await seller.get(`/operator/v1/accounts/${seller.accountId}/webhooks`)).status).toBe(
       401,
     )
     for (const action of ['enable', 'resend']) {
       expect((await seller.post(`${pathOf()}/${action}`)).status).toBe(401)
     }
+    expect((await seller.delete(pathOf())).status).toBe(401)
   })
 })
 
@@ -161,6 +162,44 @@ describe('POST /operator/v1/accounts/{id}/webhooks/{endpoint}/enable', () => {
     async (invalid) => {
       expect((await enable(invalid)).status).toBe(404)
       expect((await enable(id, invalid)).status).toBe(404)
+    },
+  )
+})
+
+describe('DELETE /operator/v1/accounts/{id}/webhooks/{endpoint}', () => {
+  const remove = (...of: Parameters<typeof pathOf>) => app.operator.delete(pathOf(...of))
+
+  it('an endpoint that the operator deletes gets no event any more, not even one that waits, and the audit log has it', async () => {
+    const other = (await subscribe(seller, hook.url)).id
+    await sampleMany(1)
+    expect(await remove()).toMatchObject({ status: 204, text: '' })
+    await sampleMany(1)
+    await app.runDeliveries()
+    expect(await deliveriesOf()).toMatchObject([{ status: 'skipped', endpoint_deleted: true }])
+    expect(await deliveriesOf(other)).toMatchObject(Array(2).fill({ status: 'delivered' }))
+    expect(await app.ctx.db`select secret from webhook_endpoints where id = ${id}`).toEqual([
+      { secret: null },
+    ])
+    const { body } = await app.operator.get(`/operator/v1/audit?record=endpoint:${id}`)
+    expect(body.data).toMatchObject([
+      { action: 'deleteEndpoint', role: 'root', before: { id, url: hook.url }, after: null },
+    ])
+  })
+
+  it('deleting another account’s or a deleted endpoint returns 404', async () => {
+    const stranger = await app.seller()
+    const foreign = await remove(id, stranger.accountId)
+    expect([foreign.status, foreign.body.error.type]).toEqual([404, 'not_found'])
+    expect(await endpointOf(seller, id)).toMatchObject({ active: true })
+    await remove()
+    expect((await remove()).status).toBe(404)
+  })
+
+  it.each(INVALID_IDS)(
+    'deleting an endpoint with the endpoint or account id %s returns 404',
+    async (invalid) => {
+      expect((await remove(invalid)).status).toBe(404)
+      expect((await remove(id, invalid)).status).toBe(404)
     },
   )
 })

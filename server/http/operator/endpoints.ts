@@ -4,7 +4,12 @@ import { getAccount } from '../../accounts/accounts.ts'
 import { withoutCredentials } from '../../audit/secrets.ts'
 import type { Service } from '../../service.ts'
 import { type Endpoint, endpointNotFound } from '../../webhooks/endpoint.ts'
-import { enableEndpoint, listEndpoints, requireEndpoint } from '../../webhooks/endpoints.ts'
+import {
+  enableEndpoint,
+  listEndpoints,
+  removeEndpoint,
+  requireEndpoint,
+} from '../../webhooks/endpoints.ts'
 import { resendDeliveries } from '../../webhooks/resend.ts'
 import type { App } from '../schema.ts'
 import { Data, PathId } from '../schema.ts'
@@ -38,6 +43,25 @@ export function endpointRoutes(app: App, ctx: Service): void {
     async ({ params: { id } }) => {
       await getAccount(ctx, id)
       return { data: (await listEndpoints(ctx, id)).map(shownToStaff) }
+    },
+  )
+
+  app.delete(
+    '/accounts/:id/webhooks/:endpoint',
+    {
+      schema: {
+        operationId: 'deleteEndpoint',
+        summary: 'Delete a webhook endpoint',
+        description:
+          'Deletes the endpoint and its secret, as the seller can. It gets no further events, and its pending deliveries are skipped; those that were sent before stay listed.',
+        tags: ['Webhooks'],
+        params: accountAndEndpoint,
+        response: { 204: Type.Null({ description: 'Deleted' }) },
+      },
+    },
+    async ({ params: { id, endpoint } }, reply) => {
+      await removeEndpoint(ctx, id, endpoint)
+      return reply.code(204).send(null)
     },
   )
 

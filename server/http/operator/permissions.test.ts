@@ -68,7 +68,9 @@ it('each role may call exactly the operations whose description names it', async
       .filter(({ id, method }) => method !== 'get' && allowed.get(role)?.includes(id))
       .map(({ id }) => id)
   expect(writes('support')).toEqual(expect.arrayContaining(['cancelOrder', 'resendDelivery']))
-  for (const id of ['runPayouts', 'verifyPayoutSetup', 'importCatalog', 'createKey', 'addStaff']) {
+  const others = ['runPayouts', 'verifyPayoutSetup', 'importCatalog', 'createKey', 'addStaff']
+  for (const id of [...others, 'deleteEndpoint']) {
+    expect(writes('admin')).toContain(id)
     expect(writes('support')).not.toContain(id)
   }
   expect(allowed.get('support')).not.toContain('listMail')

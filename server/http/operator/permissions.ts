@@ -78,6 +78,7 @@ const PERMISSIONS: Record<string, Role[]> = {
   listEndpoints: ['support'],
   listDeliveries: ['support'],
   followEvents: ['support'],
+  deleteEndpoint: [],
   enableEndpoint: ['support'],
   resendDelivery: ['support'],
   resendDeliveries: ['support'],

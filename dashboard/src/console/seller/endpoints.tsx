@@ -1,18 +1,39 @@
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { ActionButton } from '../../ui/action-button.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/dialog.tsx'
 import { Section } from '../../ui/section.tsx'
 import { Loaded } from '../../ui/states.tsx'
 import { ACTIONS_COLUMN, type Column, Table } from '../../ui/table.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime } from '../../ui/values.tsx'
-import { type Endpoint, send, useMay, useRecord } from '../api.ts'
+import { type Endpoint, send, sendDelete, useMay, useRecord } from '../api.ts'
 import { StatusBadge } from '../statuses.tsx'
 
-/** The account's webhook endpoints. A disabled one can be enabled again. */
+/** The account's webhook endpoints. A disabled one can be enabled again, and each can be deleted. */
 export function Endpoints({ accountId }: { accountId: number }) {
   const path = `accounts/${accountId}/webhooks`
   const query = useRecord<Endpoint[]>(path)
-  const isAllowed = useMay()('enableEndpoint')
+  const [deleted, setDeleted] = useState<Endpoint>()
+  const may = useMay()
+  const actions: Column<Endpoint> = {
+    ...ACTIONS_COLUMN,
+    cell: (endpoint) => (
+      <div className="console-actions">
+        {may('enableEndpoint') && !endpoint.active && <EnableButton path={path} {...endpoint} />}
+        {may('deleteEndpoint') && (
+          <Button
+            size="small"
+            aria-label={`Delete endpoint ${endpoint.id}`}
+            onPress={() => setDeleted(endpoint)}
+          >
+            Delete
+          </Button>
+        )}
+      </div>
+    ),
+  }
   return (
     <Section title="Webhook endpoints">
       <Loaded query={query} lines={2}>
@@ -22,12 +43,32 @@ export function Endpoints({ accountId }: { accountId: number }) {
           ) : (
             <Table
               label="Webhook endpoints"
-              columns={isAllowed ? [...COLUMNS, enabling(path)] : COLUMNS}
+              columns={may('enableEndpoint') ? [...COLUMNS, actions] : COLUMNS}
               rows={endpoints}
             />
           )
         }
       </Loaded>
+      {deleted && (
+        <ConfirmDialog
+          title={`Delete endpoint ${deleted.id}`}
+          confirm="Delete endpoint"
+          onConfirm={async () => {
+            await sendDelete(`${path}/${deleted.id}`)
+            notify(`Endpoint ${deleted.id} was deleted.`)
+          }}
+          onClose={() => setDeleted(undefined)}
+        >
+          <p>
+            {deleted.url} gets no further events, and deliveries that are waiting are not sent. Its
+            secret is lost, so this can’t be undone, and the seller gets no e-mail about it.
+          </p>
+          <p>
+            A key with the scope webhooks:manage, or a member, can add it again: revoke the keys and
+            remove the members that other people may use.
+          </p>
+        </ConfirmDialog>
+      )}
     </Section>
   )
 }
@@ -67,19 +108,15 @@ const COLUMNS: Column<Endpoint>[] = [
   },
 ]
 
-const enabling = (path: string): Column<Endpoint> => ({
-  ...ACTIONS_COLUMN,
-  cell: ({ id, active }) =>
-    !active && (
-      <ActionButton
-        size="small"
-        aria-label={`Enable endpoint ${id}`}
-        act={async () => {
-          await send(`${path}/${id}/enable`)
-          notify(`Endpoint ${id} is active.`)
-        }}
-      >
-        Enable
-      </ActionButton>
-    ),
-})
+const EnableButton = ({ path, id }: { path: string; id: number }) => (
+  <ActionButton
+    size="small"
+    aria-label={`Enable endpoint ${id}`}
+    act={async () => {
+      await send(`${path}/${id}/enable`)
+      notify(`Endpoint ${id} is active.`)
+    }}
+  >
+    Enable
+  </ActionButton>
+)

@@ -58,7 +58,7 @@ export function Members({ account }: { account: Account }) {
           </p>
           <p>
             The shop’s API keys and webhook endpoints still work. Revoke the keys that the person
-            may know.
+            may know, and delete the endpoints that aren’t the shop’s.
           </p>
           {removed.email.toLowerCase() === email.toLowerCase() && (
             <p>
