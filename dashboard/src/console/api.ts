@@ -22,7 +22,7 @@ import type {
 import type { CallerSchema, StaffSchema } from '../../../server/http/shapes/staff.ts'
 import type { EndpointSchema } from '../../../server/http/shapes/webhook-endpoint.ts'
 import type { Data, Paginated } from '../api.ts'
-import { ApiError, get, post, remove } from '../client.ts'
+import { ApiError, get, patch, post, remove } from '../client.ts'
 import { readAfter } from '../query-client.ts'
 
 export type Account = Static<typeof AccountSchema>
@@ -137,6 +137,10 @@ function listOfOne<T>(found: Data<T> | undefined): Paginated<T> {
 /** Sends a write, and reads again what is shown. */
 export const send = <T = void>(path: string, body?: unknown, idempotencyKey?: string): Promise<T> =>
   readAfter(post<T>(path, body, idempotencyKey === undefined ? {} : { idempotencyKey }))
+
+/** Changes fields of a record, and reads again what is shown. */
+export const sendPatch = (path: string, body: unknown): Promise<void> =>
+  readAfter(patch(path, body))
 
 /** Deletes a record, and reads again what is shown. */
 export const sendDelete = (path: string, body?: unknown): Promise<void> =>

@@ -8,6 +8,7 @@ import { type Account, useList } from './api.ts'
 import { PayoutSetups } from './payout-setups.tsx'
 import { RecordList } from './record-list.tsx'
 import { SellerPage } from './seller/seller.tsx'
+import { ApiAccess } from './statuses.tsx'
 
 export default function SellersPage() {
   return (
@@ -56,7 +57,7 @@ const COLUMNS: Column<Account>[] = [
       <Badge tone={isVerified ? 'good' : 'warn'}>{isVerified ? 'verified' : 'not verified'}</Badge>
     ),
   },
-  { key: 'api', header: 'API access', cell: ({ api_access }) => api_access },
+  { key: 'api', header: 'API access', cell: ApiAccess },
   {
     key: 'since',
     header: 'Since',

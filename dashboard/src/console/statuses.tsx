@@ -1,6 +1,7 @@
 import { Badge, type Tone } from '../ui/badge.tsx'
 import type { Column } from '../ui/table.tsx'
 import type {
+  Account,
   Delivery,
   Dispute,
   Listing,
@@ -62,6 +63,10 @@ export const ReasonedStatus = ({ status, reason }: { status: Status; reason: str
     {reason && <p className="help">{reason}</p>}
   </div>
 )
+
+/** The API access of an account. It is off for shops without software of their own; a suspension is remarkable. */
+export const ApiAccess = ({ api_access: access }: Pick<Account, 'api_access'>) =>
+  access === 'suspended' ? <Badge tone="bad">suspended</Badge> : access
 
 /** Whether a credential works. */
 export const REVOCABLE_STATE: Column<{ revoked_at: string | null }> = {

@@ -250,7 +250,7 @@ describe.skipIf(!chromiumPath)('the console', () => {
     expect(await page.getByRole('button', { name: /^Resend delivery/ }).count()).toBe(0)
   })
 
-  it('staff decide about a bank account, verify it again for a failed payout, run the payouts, remove a review, give access to a shop and close it', async () => {
+  it('staff decide about a bank account, verify it again for a failed payout, run the payouts, remove a review, give access to a shop, suspend, reactivate and close it', async () => {
     const shop = await openShop(app, PARCEL)
     const [card] = (await list(shop, cardItem())) as [number]
     const member = await app.member(shop.accountId)
@@ -347,6 +347,17 @@ describe.skipIf(!chromiumPath)('the console', () => {
     await page.getByRole('row', { name: /brock@shops.example invited/ }).waitFor()
     await expectAccessible(page)
     const next = (await buy(app, [[card, 1]], {})).orderIds[0]!
+    for (const [verb, status] of [
+      ['Suspend', 403],
+      ['Reactivate', 200],
+    ] as const) {
+      await press(`${verb} account`)
+      await expectAccessible(page)
+      await dialog.getByRole('button', { name: `${verb} account` }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await main.getByText(status === 403 ? 'suspended' : 'enabled', { exact: true }).waitFor()
+      expect((await app.withKey(secret).get('/v1/me')).status).toBe(status)
+    }
     await press('Close account')
     await dialog.getByText(/opens again when its API access is enabled/).waitFor()
     await dialog.getByRole('button', { name: 'Close account' }).click()
@@ -1088,6 +1099,10 @@ describe.skipIf(!chromiumPath)('the console', () => {
       .getByRole('link', { name: 'Deliveries' })
       .click()
     await page.waitForURL(`**/deliveries?endpoint_id=${added.id}`)
+    await page.goBack()
+    await page.getByRole('row', { name: /hooks.example/ }).waitFor()
+    expect(await page.getByRole('button', { name: /^(Delete|Suspend|Enable)/ }).count()).toBe(0)
+    await page.goForward()
     const delivery = page.getByRole('row', { name: /order.created/ }).first()
     await delivery.waitFor()
     const from = page.getByLabel('From', { exact: true })

@@ -273,10 +273,11 @@ describe('reservations', () => {
     expect(await listingOf(id)).toMatchObject({ quantity: 8, quantity_available: 4 })
   })
 
-  it('nobody can reserve or order from a suspended shop', async () => {
+  it('nobody can reserve or order from a suspended shop, not even units that a cart has reserved before', async () => {
     const shop = await app.seller({ account: shipsBy(PARCEL) })
     const [id] = await list(shop, cardItem())
-    const order = async () => (await sendCart(app, [[id!, 1]])).status
+    await hold(app.operator, id!, 1, { cart_id: 'before' })
+    const order = async () => (await sendCart(app, [[id!, 1]], { cart_id: 'before' })).status
     const reservation = { listing_id: id, quantity: 1, cart_id: 'cart' }
     const held = async () =>
       (await app.operator.post('/operator/v1/reservations', { payload: reservation })).status

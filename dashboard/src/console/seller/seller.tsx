@@ -8,6 +8,8 @@ import { Loaded } from '../../ui/states.tsx'
 import { notify } from '../../ui/toast.tsx'
 import { DateTime } from '../../ui/values.tsx'
 import { type Account, send, useMay, useRecord } from '../api.ts'
+import { ApiAccess } from '../statuses.tsx'
+import { ApiAccessActions } from './api-access.tsx'
 import { Endpoints } from './endpoints.tsx'
 import { Keys } from './keys.tsx'
 import { Members } from './members.tsx'
@@ -85,12 +87,14 @@ function AccountSection({ account }: { account: Account }) {
     <Section
       title="Account"
       actions={
-        isAllowed &&
-        account.closed_at === null && (
-          <Button look="danger" size="small" onPress={() => setIsClosing(true)}>
-            Close account
-          </Button>
-        )
+        <>
+          <ApiAccessActions account={account} />
+          {isAllowed && account.closed_at === null && (
+            <Button look="danger" size="small" onPress={() => setIsClosing(true)}>
+              Close account
+            </Button>
+          )}
+        </>
       }
     >
       <Facts
@@ -100,7 +104,7 @@ function AccountSection({ account }: { account: Account }) {
           { label: 'Business', value: account.business ? 'yes' : 'no' },
           { label: 'Tier', value: account.seller_tier },
           { label: 'Payout setup', value: account.payout_verified ? 'verified' : 'not verified' },
-          { label: 'API access', value: account.api_access },
+          { label: 'API access', value: <ApiAccess {...account} /> },
           {
             label: 'Shipping options',
             value: account.shipping_options.map(({ name }) => name).join(', ') || 'none',
