@@ -160,20 +160,20 @@ const monthOf = (moment: Date) => moment.toISOString().slice(0, 7)
 const thisMonth = () => monthOf(serviceNow())
 
 const nameOf = (month: string) =>
-  /^\d{4}-(0[1-9]|1[0-2])$/.test(month)
-    ? new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(
-        new Date(`${month}-01`),
-      )
-    : month
+  /^\d{4}-(0[1-9]|1[0-2])$/.test(month) ? monthFormat.format(new Date(`${month}-01`)) : month
 
-const MAX_MONTHS = 120
+const monthFormat = new Intl.DateTimeFormat('en-GB', {
+  month: 'long',
+  year: 'numeric',
+  timeZone: 'UTC',
+})
 
 /** The months of the account so far, newest first, and the one that is shown. */
 function monthsFrom(createdAt: string | undefined, shown: string): string[] {
   const months: string[] = []
   const at = new Date(`${thisMonth()}-01T00:00:00Z`)
   const first = createdAt?.slice(0, 7) ?? thisMonth()
-  for (; months.length < MAX_MONTHS && monthOf(at) >= first; at.setUTCMonth(at.getUTCMonth() - 1)) {
+  for (; monthOf(at) >= first; at.setUTCMonth(at.getUTCMonth() - 1)) {
     months.push(monthOf(at))
   }
   return months.includes(shown) ? months : [shown, ...months]

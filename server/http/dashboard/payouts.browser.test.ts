@@ -355,12 +355,18 @@ describe.skipIf(!chromiumPath)('the page Payouts', () => {
     },
   )
 
-  it('the statement of a past month without commission says that it has no fee invoice', async () => {
+  it('the statement of a past month without commission says that it has no fee invoice, and the list of months reaches back to the opening of the shop', async () => {
     const member = await app.member()
+    await app.ctx.db`
+      update accounts set created_at = '1990-05-31T23:30:00Z' where id = ${member.accountId}
+    `
     const page = await app.open('/dashboard/payouts/statements?month=2020-01', { member })
     await page.getByText('no fee invoice, because there was no commission').waitFor()
     await page.goto(`${app.address}/dashboard/payouts/statements`)
     await page.getByText('the fee invoice is issued after the end of the month').waitFor()
+    const months = await page.getByLabel('Month').getByRole('option').allTextContents()
+    expect(months.slice(-2)).toEqual(['June 1990', 'May 1990'])
+    expect(new Set(months).size).toBe(months.length)
   })
 
   it('a fee invoice is shown with its issuer, its recipient, its date in UTC and its amount, and one with a negative amount is called a credit note', async () => {
