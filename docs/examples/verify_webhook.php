@@ -64,6 +64,6 @@ function receive(string $secret): int
     return 204;
 }
 
-// The status until the delivery is stored. PHP would answer an uncaught exception with 200 if it displays errors.
+// The status until the delivery is stored. PHP would respond to an uncaught exception with 200 if it displays errors.
 http_response_code(500);
 http_response_code(receive((string) getenv('WEBHOOK_SECRET')));

@@ -139,7 +139,7 @@ const accountInput = {
   }),
   password: Nullable(FilledText({ maxLength: 200 }), {
     description:
-      'Password of the first member, who signs in to the dashboard with it. Null removes it. Stored as a hash and never shown',
+      'Password of the first member, who signs in to the dashboard with it. Null removes it. A change ends the member’s sessions and the access of their programs. Stored as a hash and never shown',
   }),
   business: Type.Boolean(),
   seller_tier: OneOf(SELLER_TIERS),

@@ -124,7 +124,7 @@ export function ownOrderRoutes(app: App, ctx: Service): void {
         operationId: 'cancelOwnOrder',
         summary: 'Cancel a pending order row',
         description:
-          'Cancels one row and refunds its buyer, who gets an e-mail with the reason. Sends `order.cancelled`. Responds with 409 if the row is not pending, or if a label was bought or may have been bought for its slice, unless it was cancelled at the carrier.',
+          'Cancels one row and refunds its buyer, who gets an e-mail with the reason. Sends `order.cancelled`. Responds with 409 if the row is not pending, or if a label was bought or may have been bought for its slice, unless the label was cancelled at the carrier.',
         tags: ['Orders'],
         params: Type.Object({ order: PathId('The order row') }),
         body: CancelInput,

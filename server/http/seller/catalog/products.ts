@@ -79,7 +79,7 @@ export function productRoutes(
         operationId: 'listProducts',
         summary: 'List or search sealed products',
         description:
-          'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: the request fails with 409 if several sets share a shortcut; use the canonical id of the set instead.',
+          'Returns the products of the newest set first, then by name. With `q`, the best match comes first. There is no language parameter: a request whose `set` is a shortcut of several sets fails with 409; use the canonical id of the set instead.',
         tags: ['Catalog'],
         querystring: listQuery,
         response: {
