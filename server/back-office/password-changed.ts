@@ -1,18 +1,24 @@
 import type { Context } from '../context.ts'
 import { sendMail } from '../mail/outbox.ts'
-import type { Member } from '../members/members.ts'
+import { listMembers, type Member } from '../members/members.ts'
 import { changedPassword } from '../members/sign-in.ts'
 import { endGrantsOfMember } from '../oauth/grants.ts'
 
 /**
- * Ends the access of the member's programs after the operator has set or removed the password, as after a forgotten one: a
- * thief may have allowed them. Tells a member whose password was replaced. The caller has locked the member.
+ * Ends the access of the first member's programs after the operator has set or removed the password, as after a forgotten
+ * one: a thief may have allowed them. Tells a member whose password was replaced. Runs in the transaction of the change,
+ * which keeps the member from being removed.
+ *
+ * @param former the members before the change
  */
 export async function passwordChanged(
   tx: Context,
-  { id, email, isInvited }: Member,
-  isRemoved: boolean,
+  accountId: number,
+  former: Member[],
 ): Promise<void> {
-  await endGrantsOfMember(tx, id)
-  if (!isInvited && !isRemoved) await sendMail(tx, changedPassword(tx, email))
+  const [first] = await listMembers(tx, accountId)
+  if (!first) return
+  await endGrantsOfMember(tx, first.id)
+  const hadPassword = former.some(({ id, isInvited }) => id === first.id && !isInvited)
+  if (hadPassword && !first.isInvited) await sendMail(tx, changedPassword(tx, first.email))
 }

@@ -153,10 +153,17 @@ it.each([
   },
 )
 
+/** The session that watches commits, after its first look. */
+const WATCH = `
+  select from pg_stat_activity
+  where query like '%pg_postmaster_start_time()%' and state = 'idle' and pid <> pg_backend_pid()
+`
+
 it('a commit that waits for a synchronous standby becomes visible only after the standby has it, and meanwhile reads work and further writes fail at once', async () => {
   const { url } = await start(await emptyDatabase())
   await query(url, 'create table marks (text text)')
-  const { begin, end } = transactionsOn(url, 4, { waitMs: STATEMENT_MS })
+  await query(url, `alter role current_user set timezone to 'Asia/Tokyo'`)
+  const { begin, end } = transactionsOn(url, 2, { silenceMs: STATEMENT_MS })
   const write = (text: string) => begin((db) => db`insert into marks values (${text})`)
   const marks = () => begin((db) => db`select text from marks order by text`, 'snapshot')
   const waitFor = async (standbys: string) => {
@@ -167,7 +174,13 @@ it('a commit that waits for a synchronous standby becomes visible only after the
     await waitFor('missing')
     const failures = await Promise.all(['a', 'b'].map((text) => failure(write(text))))
     expect(failures.map(isUnavailable)).toEqual([true, true])
-    expect(await failure(write('c'))).toMatchObject({ message: expect.stringMatching(/standby/) })
+    const refused = { message: expect.stringMatching(/standby/) }
+    expect(await failure(write('c'))).toMatchObject(refused)
+    await until('the service has looked at the sessions', async () => {
+      const [watch] = await query(url, WATCH)
+      return watch !== undefined
+    })
+    expect(await failure(write('c'))).toMatchObject(refused)
     expect(await marks()).toEqual([])
     await waitFor('')
     await until('the commits have ended', async () => (await marks()).length === 2)
@@ -176,6 +189,27 @@ it('a commit that waits for a synchronous standby becomes visible only after the
   } finally {
     await end()
   }
+})
+
+it('commits on connections that are lost without a word keep no later transaction from working', async () => {
+  const proxy = await databaseProxy(url)
+  // The database is never suspect, because new connections work.
+  const { begin, end } = transactionsOn(proxy.url, 2, { silenceMs: STATEMENT_MS })
+  let begun = 0
+  const lost = Promise.withResolvers<void>()
+  const work = async (tx: Db) => {
+    await one(tx)
+    begun++
+    await lost.promise
+  }
+  const failures = [failure(begin(work)), failure(begin(work))]
+  await until('both transactions have begun', async () => begun === 2)
+  proxy.swallow()
+  lost.resolve()
+  expect((await Promise.all(failures)).map(isUnavailable)).toEqual([true, true])
+  await until('transactions work', () => succeeds(begin), RECOVERY_MS)
+  await proxy.restore()
+  await end()
 })
 
 it('a pause of the process does not count towards the time limit of statements', () =>

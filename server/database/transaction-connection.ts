@@ -7,7 +7,7 @@ import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
 export type TransactionConnection = {
   readonly sql: Sql
   /** Resolves when the connection is open. Statements sent earlier could wait behind one that fails. */
-  readonly ready: Promise<Server>
+  readonly ready: Promise<Session>
   readonly isReady: boolean
   /** The reason, once the connection is closed. */
   readonly closed: Error | undefined
@@ -19,18 +19,15 @@ export type TransactionConnection = {
   /** Sends COMMIT. @returns the command that the server has carried out: ROLLBACK after a failed statement */
   commit(): Promise<string>
   /**
-   * Closes the connection, and has the server terminate its session. After COMMIT was sent, it leaves the session alone
-   * and closes the connection when the commit has ended: the termination would end a wait for a synchronous standby, so
-   * that a change becomes visible which a failover could lose.
+   * Closes the connection, and has the server terminate its session, unless it commits. The termination would end a wait
+   * for a synchronous standby, and make a change visible that a failover could lose.
    */
   abort(reason: Error): void
-  /** The end of a commit that `abort` has left alone. */
-  readonly lingering: Promise<void> | undefined
   close(): void
 }
 
 /** The server's end of a connection. */
-type Server = { pid: number; limitsTransactions: boolean }
+export type Session = { pid: number; serverStartedAt: string; limitsTransactions: boolean }
 
 /** Reactions to a server that does not respond. */
 type Silence = {
@@ -40,22 +37,21 @@ type Silence = {
   suspectMs: number
   suspect(): void
   answered(): void
+  /** A session was left alone, because it commits. */
+  leftCommitting(session: Session): void
 }
 
 /** Opens a connection. `ready` tells whether that succeeds. */
 export function openTransactionConnection(url: string, silence: Silence): TransactionConnection {
-  const { silenceMs, suspectMs, suspect, answered } = silence
+  const { silenceMs, suspectMs, suspect, answered, leftCommitting } = silence
   let closed: Error | undefined
   // A promise for all works would keep the callers of each, as long as the connection is open.
   let failWork: ((reason: Error) => void) | undefined
-  let server: Server | undefined
-  let committing: Promise<unknown> | undefined
-  let lingering: Promise<void> | undefined
-  const lost = Promise.withResolvers<void>()
-  const client = connectSingle(url, () => {
-    markClosed(new DatabaseUnavailable('The connection was lost during a transaction.'))
-    lost.resolve()
-  })
+  let server: Session | undefined
+  let isCommitting = false
+  const client = connectSingle(url, () =>
+    markClosed(new DatabaseUnavailable('The connection was lost during a transaction.')),
+  )
   const watch = watchSilence(client, suspectMs, answered, (silentMs) => {
     suspect()
     if (silentMs >= silenceMs)
@@ -68,10 +64,11 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
     failWork?.(closed)
   }
   /** From then on, the server rejects writes outside of transactions. */
-  const identify = async (): Promise<Server> => {
-    const rows = await client<Server[]>`
+  const identify = async (): Promise<Session> => {
+    const rows = await client<Session[]>`
       select
         pg_backend_pid() as pid,
+        extract(epoch from pg_postmaster_start_time())::text as "serverStartedAt",
         current_setting('server_version_num')::int >= 170000 as "limitsTransactions",
         set_config('default_transaction_read_only', 'on', false)
     `
@@ -106,26 +103,20 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
       }
     },
     async commit() {
+      isCommitting = true
       try {
-        const result = sql.unsafe('commit')
-        committing = result
-        return (await result).command
+        return (await sql.unsafe('commit')).command
       } finally {
-        committing = undefined
+        isCommitting = false
       }
     },
     abort(reason) {
       if (closed) return
       markClosed(reason)
-      if (committing) {
-        lingering = Promise.race([committing, lost.promise]).then(close, close)
-      } else {
-        close()
-        if (server) void terminate(url, server.pid)
-      }
-    },
-    get lingering() {
-      return lingering
+      close()
+      if (!server) return
+      if (isCommitting) leftCommitting(server)
+      else void terminate(url, server.pid)
     },
     close,
   }

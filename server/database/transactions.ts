@@ -1,5 +1,6 @@
 import { beginWait, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
+import { committingSessions } from './committing-sessions.ts'
 import { circuitFor, WRITE_LIMIT_MS } from './connect.ts'
 import type { Db } from './sql.ts'
 import { limitOn, NO_LIMIT } from './time-limit.ts'
@@ -91,8 +92,8 @@ export function transactionsOn(
   const open = new Set<TransactionConnection>()
   /** Connections from before the circuit opened, or to a read-only server. They don't count, and are discarded on release. */
   const stale = new Set<TransactionConnection>()
-  /** Aborted connections whose commit goes on. */
-  const lingering = new Set<TransactionConnection>()
+  /** Sessions of aborted connections that may wait for a synchronous standby. Writes would leave more and more of them. */
+  const committing = committingSessions(url)
   let hasEnded = false
 
   const newConnection = (): TransactionConnection => {
@@ -101,6 +102,7 @@ export function transactionsOn(
       suspectMs: Math.min(SUSPECT_AFTER_MS, limits.silenceMs / 2),
       suspect: circuit.suspect,
       answered: circuit.answered,
+      leftCommitting: committing.watch,
     })
     open.add(connection)
     connection.ready.then(circuit.answered, (error) => {
@@ -115,8 +117,7 @@ export function transactionsOn(
   const take = async (waitMs: number, mode: TransactionMode): Promise<TransactionConnection> => {
     if (hasEnded) throw connectionsClosed()
     if (circuit.unavailable) throw circuit.unavailable
-    // The others are for reads.
-    if (mode !== 'snapshot' && lingering.size >= max / 2) {
+    if (mode !== 'snapshot' && committing.number >= max) {
       throw new DatabaseUnavailable('Commits don’t end: the database may wait for a standby.')
     }
     for (let connection = idle.pop(); connection; connection = idle.pop()) {
@@ -156,7 +157,6 @@ export function transactionsOn(
   const discard = (connection: TransactionConnection) => {
     open.delete(connection)
     stale.delete(connection)
-    lingering.delete(connection)
     connection.close()
   }
 
@@ -169,17 +169,10 @@ export function transactionsOn(
     else if (isUsable) idle.push(connection)
   }
 
-  /** Releases a connection after a transaction: at the end of its commit, if that goes on. */
-  const releaseAfterCommit = (connection: TransactionConnection) => {
-    if (!connection.lingering || stale.has(connection)) return release(connection)
-    lingering.add(connection)
-    void connection.lingering.then(() => release(connection))
-  }
-
   circuit.onOpen((reason) => {
     for (const connection of idle.splice(0)) discard(connection)
     for (const connection of open) stale.add(connection)
-    lingering.clear()
+    committing.forget()
     for (const waiter of waiting) waiter.fail(reason)
   })
 
@@ -257,7 +250,7 @@ export function transactionsOn(
     } finally {
       clearTimeout(timer)
       limit.stop()
-      releaseAfterCommit(connection)
+      release(connection)
     }
   }
 
@@ -266,6 +259,7 @@ export function transactionsOn(
     async end() {
       hasEnded = true
       circuit.close()
+      committing.forget()
       for (const waiter of waiting) waiter.fail(connectionsClosed())
       await Promise.all([...open].map(({ sql }) => sql.end({ timeout: 5 })))
     },

@@ -15,7 +15,9 @@ export type DatabaseProxy = {
   refuse(): Promise<void>
   /** Accepts connections and passes no data, like a server that hangs. */
   freeze(): void
-  /** Ends `refuse` or `freeze`. */
+  /** Passes no more data on the open connections, like a firewall that has forgotten them; new ones work. */
+  swallow(): void
+  /** Ends `refuse`, `freeze` or `swallow`. */
   restore(): Promise<void>
 }
 
@@ -51,6 +53,10 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     for (const socket of sockets) socket.resetAndDestroy()
   }
 
+  const swallow = () => {
+    for (const socket of sockets) socket.pause()
+  }
+
   // Nobody else gets this port between `refuse` and `restore`.
   const port = await freePort()
   let listener: Server | undefined = await listen(port)
@@ -76,8 +82,9 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     },
     freeze() {
       isFrozen = true
-      for (const socket of sockets) socket.pause()
+      swallow()
     },
+    swallow,
     async restore() {
       isFrozen = false
       for (const socket of sockets) socket.resume()

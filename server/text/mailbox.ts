@@ -29,7 +29,8 @@ export function withAsciiDomain(address: string): string {
 export function spellingsOf(address: string): string[] {
   const begin = address.lastIndexOf('@') + 1
   const ascii = withAsciiDomain(address)
-  const domain = domainToUnicode(ascii.slice(begin))
+  // Node would also take `1.2` for the IP address 1.0.0.2.
+  const domain = /xn--/i.test(ascii) ? domainToUnicode(ascii.slice(begin)) : ''
   return [...new Set([address, ascii, address.slice(0, begin) + (domain || address.slice(begin))])]
 }
 
