@@ -112,7 +112,7 @@ export const revokeKeyCommand: Command = {
   },
 }
 
-/** Whoever runs a command can do all that the operator token allows. */
+/** A person who can run a command can do all that the operator token allows. */
 const BY = { actor: 'operator', actorName: 'command line', role: 'root', requestId: null }
 
 type Audit = (entry: Pick<NewAuditEntry, 'action' | 'record' | 'before' | 'after'>) => Promise<void>

@@ -35,7 +35,7 @@ declare module 'fastify' {
      * `request`, in addition to the response.
      */
     auditRequest?: (body: never) => object
-    /** What the body changes in the record without a field that shows it. The entry has it in `after`. */
+    /** A change by the body that no field of the record shows. The entry has it in `after`. */
     auditAlso?: (body: never) => object
   }
   interface FastifyRequest {
