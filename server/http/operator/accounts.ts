@@ -154,10 +154,10 @@ export function accountRoutes(app: App, ctx: Service): void {
         payoutVerified === undefined && passwordHash === undefined
           ? await changeAccount(ctx, id, changes)
           : await inTransaction(ctx, async (tx) => {
-              const former = await listMembers(tx, id)
+              const former = passwordHash === undefined ? undefined : await listMembers(tx, id)
               // The change locks the account first, as strongly as it has to.
               await changeAccount(tx, id, changes)
-              if (passwordHash !== undefined) await passwordChanged(tx, id, former)
+              if (former) await passwordChanged(tx, id, former)
               if (payoutVerified !== undefined) await setPayoutVerified(tx, id, payoutVerified)
               return getAccount(tx, id)
             })
