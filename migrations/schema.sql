@@ -1050,6 +1050,7 @@ create table shipments (
   created_at timestamp with time zone not null,
   bought_at timestamp with time zone,
   reminded_at timestamp with time zone,
+  is_void boolean default false not null,
   constraint shipments_pkey PRIMARY KEY (slice_id),
   constraint shipments_attempts_check CHECK (attempts >= 0),
   constraint shipments_bought_are_certain CHECK (state = 'buying'::text OR NOT in_doubt),
@@ -1068,7 +1069,8 @@ END),
   constraint shipments_reference UNIQUE (reference),
   constraint shipments_slice_id_fkey FOREIGN KEY (slice_id) REFERENCES slices(id),
   constraint shipments_state_check CHECK (state = ANY (ARRAY['buying'::text, 'bought'::text])),
-  constraint shipments_status_check CHECK (status = ANY (ARRAY['ready'::text, 'processing'::text, 'action_required'::text]))
+  constraint shipments_status_check CHECK (status = ANY (ARRAY['ready'::text, 'processing'::text, 'action_required'::text])),
+  constraint shipments_void_labels_are_withheld CHECK (NOT is_void OR NOT status IS DISTINCT FROM 'action_required'::text)
 );
 CREATE INDEX shipments_newest ON public.shipments USING btree (created_at, slice_id);
 CREATE INDEX shipments_poll ON public.shipments USING btree (poll_at) WHERE (poll_at IS NOT NULL);

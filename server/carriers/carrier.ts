@@ -35,9 +35,12 @@ export type Parcel = {
 export type CarrierShipment = {
   /** The carrier's id. */
   id: string
+  /** A label whose cancellation is `requested` is `processing`; if it is `confirmed`, the label is `action_required`. */
   status: BoughtLabelStatus
-  /** Shown to the seller: our own words, never the carrier's. */
+  /** Shown to the seller unless the cancellation is confirmed: our own words, never the carrier's. */
   message: string | null
+  /** Whether the shipment is cancelled. The carrier can still refuse a requested cancellation. */
+  cancellation: 'requested' | 'confirmed' | null
   trackingCode: string | null
   trackingUrl: string | null
   trackingStatus: string | null
@@ -73,3 +76,7 @@ export class MissingShipmentError extends CarrierError {
 /** The seller's message when a shipment exists and its label is withheld (§3.3). */
 export const ACTION_REQUIRED =
   'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the marketplace’s carrier account. Ask the marketplace to resolve this, then request the label again.'
+
+/** The seller's message while the carrier decides on a cancellation of the shipment. */
+export const CANCELLATION_REQUESTED =
+  'A cancellation of this shipment was requested, and the carrier has not confirmed it yet. Don’t use the label.'

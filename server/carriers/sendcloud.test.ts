@@ -145,6 +145,7 @@ describe('the Sendcloud carrier', () => {
       id: String(parcels[0]!.id),
       status: 'ready',
       message: null,
+      cancellation: null,
       trackingCode: '3SYZXG132912330',
       trackingUrl: 'https://tracking.example/3SYZXG132912330',
       trackingStatus: 'Ready to send',
@@ -240,11 +241,6 @@ describe('the Sendcloud carrier', () => {
     ['without a status or a label', 'processing', () => ({})],
     ['not announced', 'action_required', () => unannounced(999, 'No label')],
     ['refused by the carrier', 'action_required', () => unannounced(1002, 'Announcement failed')],
-    [
-      'cancelled',
-      'action_required',
-      () => ({ ...announced(), status: { id: 2000, message: 'Cancelled' } }),
-    ],
   ])('a parcel that is %s is read as `%s`', async (_, status, parcel) => {
     newParcel = parcel
     const reading = await carrier().buy(PARCEL)
@@ -255,12 +251,18 @@ describe('the Sendcloud carrier', () => {
     }
   })
 
-  it('the message about a cancelled parcel does not ask the seller to call again', async () => {
-    newParcel = () => ({ ...announced(), status: { id: 2000, message: 'Cancelled' } })
-    const { message } = await carrier().buy(PARCEL)
-    expect(message).toMatch(/cancelled at the carrier/)
-    expect(message).not.toMatch(/request the label again/)
-  })
+  it.each([
+    [1998, 'Cancelled upstream', 'action_required', 'confirmed'],
+    [1999, 'Cancellation requested', 'processing', 'requested'],
+    [2000, 'Cancelled', 'action_required', 'confirmed'],
+    [2001, 'Submitting cancellation request', 'processing', 'requested'],
+  ])(
+    'a parcel with the status %i (%s) is read as `%s`, and its cancellation is %s',
+    async (id, message, status, cancellation) => {
+      newParcel = () => ({ ...announced(), status: { id, message } })
+      expect(await carrier().buy(PARCEL)).toMatchObject({ status, cancellation })
+    },
+  )
 
   it.each([
     ['a number', { tracking_number: 12345 }, { trackingCode: '12345' }],
@@ -495,6 +497,7 @@ describe('a service with CARRIER=sendcloud', () => {
     const { status, body } = await call()
     expect([status, body.data.status]).toEqual([200, 'action_required'])
     expect(body.data.message).toMatch(/cancelled at the carrier.*Ask the marketplace/)
+    expect(body.data.message).not.toMatch(/request the label again/)
   })
 
   it('a label that arrives cut off is fetched again', async () => {

@@ -1,10 +1,10 @@
 import type { Agent } from 'undici'
 import type { SendcloudSettings } from '../config.ts'
 import type { Log } from '../log.ts'
-import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { readBody } from '../outbound/read-body.ts'
 import {
   ACTION_REQUIRED,
+  CANCELLATION_REQUESTED,
   type Carrier,
   CarrierError,
   type CarrierShipment,
@@ -23,7 +23,10 @@ const PDF_END_BYTES = 1024
 /** The ids of Sendcloud's parcel statuses that concern the label. */
 const BEING_ANNOUNCED = 1001
 const NOT_ANNOUNCED = [999, 1002]
-const CANCELLED = [1998, 1999, 2000, 2001]
+/** "Cancellation requested" and "Submitting cancellation request". The carrier may refuse, and the parcel may travel. */
+const BEING_CANCELLED = [1999, 2001]
+/** "Cancelled upstream" and "Cancelled" */
+const CANCELLED = [1998, 2000]
 
 /** Error codes of requests that never reached the server. */
 const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']
@@ -145,11 +148,9 @@ function shipmentIn(parcel: SendcloudParcel, log: Pick<Log, 'warn'>): CarrierShi
     log.warn({ shipment: id, field }, 'the carrier sent a field that cannot be used')
     return null
   }
-  const shipmentStatus = statusFrom(status?.id, labelUrlIn(parcel) !== undefined)
   return {
     id,
-    status: shipmentStatus,
-    message: messageFor(shipmentStatus, status?.id),
+    ...labelStateFrom(status?.id, labelUrlIn(parcel) !== undefined),
     trackingCode: usable('tracking_number', textFrom(parcel.tracking_number, MAX_TRACKING.code)),
     trackingUrl: usable('tracking_url', webUrlFrom(parcel.tracking_url)),
     trackingStatus: usable('status', textFrom(cut(status?.message), MAX_TRACKING.status)),
@@ -174,15 +175,22 @@ function webUrlFrom(value: unknown): string | null | undefined {
 const cut = (value: unknown) =>
   typeof value === 'string' ? value.slice(0, MAX_TRACKING.status).toWellFormed() : value
 
-function statusFrom(statusId: unknown, hasLabel: boolean): CarrierShipment['status'] {
-  if (statusId === BEING_ANNOUNCED) return 'processing'
-  if (isAmong([...NOT_ANNOUNCED, ...CANCELLED], statusId)) return 'action_required'
-  return hasLabel ? 'ready' : 'processing'
-}
-
-function messageFor(status: CarrierShipment['status'], statusId: unknown): string | null {
-  if (status !== 'action_required') return null
-  return isAmong(CANCELLED, statusId) ? CANCELLED_MESSAGE : ACTION_REQUIRED
+function labelStateFrom(
+  statusId: unknown,
+  hasLabel: boolean,
+): Pick<CarrierShipment, 'status' | 'message' | 'cancellation'> {
+  if (isAmong(CANCELLED, statusId)) {
+    return { status: 'action_required', message: null, cancellation: 'confirmed' }
+  }
+  // Polls read a label that is `processing` until the carrier has decided.
+  if (isAmong(BEING_CANCELLED, statusId)) {
+    return { status: 'processing', message: CANCELLATION_REQUESTED, cancellation: 'requested' }
+  }
+  if (isAmong(NOT_ANNOUNCED, statusId)) {
+    return { status: 'action_required', message: ACTION_REQUIRED, cancellation: null }
+  }
+  const isReady = hasLabel && statusId !== BEING_ANNOUNCED
+  return { status: isReady ? 'ready' : 'processing', message: null, cancellation: null }
 }
 
 const isAmong = (ids: readonly unknown[], id: unknown) => ids.includes(id)

@@ -115,6 +115,7 @@ const shipmentFrom = ({ id, status, tellsCode }: ShipmentRow): CarrierShipment =
   id: String(id),
   status,
   message: status === 'action_required' ? ACTION_REQUIRED : null,
+  cancellation: null,
   trackingCode: tellsCode ? codeOf(id) : null,
   trackingUrl: tellsCode ? `https://carrier.example/track/${codeOf(id)}` : null,
   trackingStatus: 'announced',

@@ -5,6 +5,7 @@ import { startTestApp, type TestApp } from '../test/app.ts'
 import { databaseAtVersion, testDatabase } from '../test/database.ts'
 import { query } from '../test/embedded-homes.ts'
 import { insertListing, insertPhotos } from '../test/fixtures/listings.ts'
+import { insertSlice } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 import { whenFileEnds } from '../test/when-file-ends.ts'
 import { waitAtFence, withAdvisoryLock } from './advisory-lock.ts'
@@ -127,6 +128,39 @@ it('photos of listings that were removed before the update get the time of their
   expect(await db`select delete_at as at from photos order by id`).toEqual([
     { at: new Date('2026-12-01T12:00:00Z') },
     { at: null },
+  ])
+})
+
+it('labels that were cancelled at the carrier before the update are void, and other labels are not', async () => {
+  const url = await databaseAtVersion(71)
+  const db = connect(url, { max: 2 })
+  whenFileEnds(() => db.end({ timeout: 1 }))
+  const at = new Date('2026-11-01T12:00:00Z')
+  const [account] = await db<{ id: number }[]>`
+    insert into accounts (shop_name, slug, email, created_at)
+    values ('Shop', 'shop', 'shop@mail.example', ${at})
+    returning id
+  `
+  const cancelled =
+    'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'
+  for (const message of [cancelled, 'Another text', null]) {
+    const { sliceId, orderIds } = await insertSlice(db, account!.id, { now: at })
+    await db`
+      insert into shipments (
+        slice_id, order_id, reference, provider, state, in_doubt, lines, carrier_id, status, message,
+        label_name, created_at, bought_at
+      )
+      values (
+        ${sliceId}, ${orderIds[0]!}, ${sliceId}, 'sendcloud', 'bought', false, 1, ${sliceId},
+        'action_required', ${message}, ${sliceId}, ${at}, ${at}
+      )
+    `
+  }
+  await migrate(db, url)
+  expect(await db`select is_void, message from shipments order by slice_id`).toEqual([
+    { is_void: true, message: null },
+    { is_void: false, message: 'Another text' },
+    { is_void: false, message: null },
   ])
 })
 

@@ -399,18 +399,14 @@ export const labelUnusedEmail = (
 export const labelWithheldEmail = (
   ctx: Pick<Context, 'config'>,
   { seller }: Pick<Parties, 'seller'>,
-  {
-    orderId,
-    message,
-    isCancelled,
-  }: { orderId: number; message: string | null; isCancelled: boolean },
+  { orderId, message, isVoid }: { orderId: number; message: string | null; isVoid: boolean },
 ): NewMail => ({
   to: seller.email,
-  subject: isCancelled
+  subject: isVoid
     ? `The label of order ${orderId} was cancelled`
     : `The carrier withholds the label of order ${orderId}`,
   text: textFor(seller.shopName, [
-    isCancelled
+    isVoid
       ? `Don’t use the label that you bought for order ${orderId}.`
       : `You bought a label for order ${orderId}, but we could not get its PDF.`,
     message,

@@ -82,7 +82,3 @@ export function requireTransition(transition: Transition, status: OrderStatus): 
 }
 
 export const orderNotFound = () => notFound('There is no such order.')
-
-/** The seller's message of a label whose shipment was cancelled at the carrier: nobody can use it. */
-export const CANCELLED_MESSAGE =
-  'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'

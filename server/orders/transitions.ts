@@ -21,13 +21,7 @@ import { endDispute } from './dispute.ts'
 import { emailsAbout, type Happening, partiesOf, receivedEmail, type SoldRow } from './emails.ts'
 import { type LockedRow, lockRows, lockSlice } from './locks.ts'
 import { grossOf } from './money.ts'
-import {
-  CANCELLED_MESSAGE,
-  type Order,
-  orderNotFound,
-  type RowTransition,
-  requireTransition,
-} from './order.ts'
+import { type Order, orderNotFound, type RowTransition, requireTransition } from './order.ts'
 import { getOrder } from './orders.ts'
 import { requireSeenRefunds } from './refund.ts'
 
@@ -94,12 +88,7 @@ export function cancelAsSeller(
 /** @throws conflict if the slice has a label that is valid at the carrier, or a purchase that may have bought one */
 async function requireNoLabel(ctx: Context, sliceId: number): Promise<void> {
   const [label] = await ctx.db`
-    select 1
-    from shipments
-    where
-      slice_id = ${sliceId}
-      and state = 'bought'
-      and message is distinct from ${CANCELLED_MESSAGE}
+    select 1 from shipments where slice_id = ${sliceId} and state = 'bought' and not is_void
   `
   if (label) {
     throw conflict(

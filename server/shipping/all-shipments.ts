@@ -3,6 +3,7 @@ import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { BoughtLabelStatus } from '../enums.ts'
+import { VOID } from './shipments.ts'
 
 /** A shipment as the operator sees it, also while it is being bought. */
 export type AnyShipment = {
@@ -103,7 +104,7 @@ const columns = (db: Db) => db`
   sh.provider,
   sh.state,
   sh.status,
-  sh.message,
+  case when sh.is_void then ${VOID}::text else sh.message end as message,
   sh.carrier_id as "carrierId",
   s.tracking_code as "trackingCode",
   sh.lines,

@@ -16,6 +16,8 @@ export type SliceLabel = {
   status: BoughtLabelStatus
   /** Explanation of the status for the seller. */
   message: string | null
+  /** Whether the shipment was cancelled at the carrier. */
+  isVoid: boolean
   /** Whether every row is cancelled: the label must not be used. */
   isCancelled: boolean
   boughtAt: Date
@@ -77,6 +79,7 @@ type LabelColumns = {
   provider: string
   labelStatus: SliceLabel['status']
   labelMessage: string | null
+  isVoid: boolean
   hasRowsToShip: boolean
   isCancelled: boolean
   labelBoughtAt: Date
@@ -89,6 +92,7 @@ const labelColumns = (db: Db) => db`
   shipments.provider,
   shipments.status as "labelStatus",
   shipments.message as "labelMessage",
+  shipments.is_void as "isVoid",
   ${hasRowsToShip(db, db`shipments.slice_id`)} as "hasRowsToShip",
   ${isCancelled(db, db`shipments.slice_id`)} as "isCancelled",
   shipments.bought_at as "labelBoughtAt",
@@ -104,6 +108,7 @@ function labelFrom(ctx: Context, row: LabelColumns): SliceLabel {
     provider: row.provider,
     status: row.labelStatus,
     message: messageShown({ ...row, status: row.labelStatus, message: row.labelMessage }),
+    isVoid: row.isVoid,
     isCancelled: row.isCancelled,
     boughtAt: row.labelBoughtAt,
     labelName,

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { type Carrier, CarrierError, type CarrierShipment } from '../carriers/carrier.ts'
+import {
+  CANCELLATION_REQUESTED,
+  type Carrier,
+  CarrierError,
+  type CarrierShipment,
+} from '../carriers/carrier.ts'
 import type { FileStore } from '../files/file-store.ts'
-import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { BUYER, type InsertedSlice, insertSlice } from '../test/fixtures/orders.ts'
@@ -573,12 +577,15 @@ describe('a reading of the carrier', () => {
       id,
       status: 'ready',
       message: null,
+      cancellation: null,
       trackingCode: null,
       trackingUrl: null,
       trackingStatus: null,
       ...fields,
     }),
   })
+
+  const CANCELLED = { status: 'action_required', cancellation: 'confirmed' } as const
 
   const mailsAbout = async ({ sliceKey }: InsertedSlice) =>
     (await app.operator.get(`/operator/v1/mails?slice_key=${sliceKey}`)).body.data
@@ -622,30 +629,71 @@ describe('a reading of the carrier', () => {
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
     })
     expect((await label(parcel)).body.data.label_url).toBeTruthy()
-    const cancelled = { status: 'action_required', message: CANCELLED_MESSAGE } as const
-    interfere(reading({ ...cancelled, trackingStatus: 'Cancelled' }))
+    interfere(reading({ ...CANCELLED, trackingStatus: 'Cancelled' }))
     await advance(app.operator, 60)
     await app.runPolls()
-    expect((await label(parcel)).body.data).toMatchObject({ ...cancelled, label_url: null })
+    // The rule must not depend on the stored text.
+    const { count } = await app.ctx.db`
+      update shipments set message = 'Another text' where slice_id = ${parcel.sliceId}
+    `
+    expect(count).toBe(1)
     const [id] = parcel.orderIds
     const { body } = await seller.get(`/v1/orders/${id}`)
     expect(body.data.shipping.tracking_status).toBe('Cancelled')
     const mails = await mailsAbout(parcel)
     expect(mails).toMatchObject([{ subject: `The label of order ${id} was cancelled` }])
     expect(mails[0].text).toContain(`Don’t use the label that you bought for order ${id}.`)
-    expect(mails[0].text).toContain(CANCELLED_MESSAGE)
+    const message = expect.stringMatching(/^The shipment was cancelled .*or cancel the order/)
+    expect(mails[0].text.split('\n\n')).toContainEqual(message)
     const member = await app.member(seller.accountId)
-    const slice = await member.get(`/dashboard/api/orders/${id}`)
-    expect(slice.body.data.actions.cancel).toEqual([id])
-    const cancellation = { payload: { reason: 'other' } }
-    expect((await seller.post(`/tools/v1/orders/${id}/cancel`, cancellation)).status).toBe(200)
+    const slice = async () => (await member.get(`/dashboard/api/orders/${id}`)).body.data
+    expect(await slice()).toMatchObject({ label: { message }, actions: { cancel: [id] } })
+    const shipments = await app.operator.get(`/operator/v1/shipments?slice_key=${parcel.sliceKey}`)
+    expect(shipments.body.data).toMatchObject([{ status: 'action_required', message }])
+    expect((await cancelAsSeller(parcel)).status).toBe(200)
+    const { data } = (await label(parcel)).body
+    expect(data).toMatchObject({ status: 'action_required', label_url: null })
+    expect(data.message).toMatch(/nothing to do\.$/)
+  })
+
+  it('a label whose cancellation is only requested must not be used, and prevents a cancellation of the order until the carrier has decided', async () => {
+    const [confirmed, refused] = [await order(), await order()]
+    interfere({
+      buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
+      ...reading({
+        status: 'processing',
+        message: CANCELLATION_REQUESTED,
+        cancellation: 'requested',
+      }),
+    })
+    const member = await app.member(seller.accountId)
+    for (const parcel of [confirmed, refused]) {
+      await label(parcel)
+      expect((await label(parcel)).body.data).toMatchObject({
+        status: 'processing',
+        label_url: null,
+        message: expect.stringMatching(/not confirmed it yet/),
+      })
+      expect((await cancelAsSeller(parcel)).status).toBe(409)
+      const { body } = await member.get(`/dashboard/api/orders/${parcel.orderIds[0]}`)
+      expect(body.data.actions.cancel).toEqual([])
+    }
+    interfere(reading({}))
+    expect((await label(refused)).body.data).toMatchObject({ status: 'ready', message: null })
+    expect((await cancelAsSeller(refused)).status).toBe(409)
+    interfere(reading(CANCELLED))
+    await advance(app.operator, 60)
+    await app.runPolls()
+    const subject = `The label of order ${confirmed.orderIds[0]} was cancelled`
+    expect(await mailsAbout(confirmed)).toMatchObject([{ subject }])
+    expect((await cancelAsSeller(confirmed)).status).toBe(200)
   })
 
   it('a label that is cancelled at the carrier after all rows of its order were cancelled stays `ready`', async () => {
     const parcel = await order()
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
-      ...reading({ status: 'action_required', message: CANCELLED_MESSAGE }),
+      ...reading(CANCELLED),
     })
     await label(parcel)
     await app.operator.post(`/operator/v1/orders/${parcel.orderIds[0]}/cancel`, {

@@ -8,7 +8,6 @@ import {
 import type { Context } from '../context.ts'
 import type { Fulfilment } from '../enums.ts'
 import { conflict, providerError } from '../errors.ts'
-import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { getSliceId } from '../orders/orders.ts'
 import { requirePayout } from '../orders/ship-order.ts'
 import type { Label } from './label.ts'
@@ -149,7 +148,7 @@ export async function refreshShipment(
 /** The carrier's reading. A shipment whose label is withheld can be deleted at the carrier when it is cancelled there. */
 async function readingOf(
   carrier: Carrier,
-  { carrierId, status, message, hasRowsToShip }: Shipment,
+  { carrierId, status, hasRowsToShip }: Shipment,
 ): Promise<CarrierShipment> {
   try {
     return await carrier.read(carrierId, { mayRequestLabel: hasRowsToShip })
@@ -158,7 +157,8 @@ async function readingOf(
     return {
       id: carrierId,
       status,
-      message: hasRowsToShip ? CANCELLED_MESSAGE : message,
+      message: null,
+      cancellation: 'confirmed',
       trackingCode: null,
       trackingUrl: null,
       trackingStatus: null,

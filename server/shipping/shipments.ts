@@ -7,7 +7,7 @@ import { recordEvent } from '../events/record.ts'
 import { sendMail } from '../mail/outbox.ts'
 import { labelWithheldEmail, partiesOf, trackingCodeEmail } from '../orders/emails.ts'
 import { lockSlice, markTracked } from '../orders/locks.ts'
-import { CANCELLED_MESSAGE, trackingUrlAfter } from '../orders/order.ts'
+import { trackingUrlAfter } from '../orders/order.ts'
 import { readSlice } from '../orders/slice.ts'
 import { type Link, labelUrl, newLink } from './label-link.ts'
 import { FIRST_POLL_MS } from './poll-schedule.ts'
@@ -23,6 +23,8 @@ export type Shipment = {
   carrierId: string
   status: CarrierShipment['status']
   message: string | null
+  /** Whether it was cancelled at the carrier: nobody can use the label, and the seller can cancel the order. */
+  isVoid: boolean
   /** Rows that it covered when it was bought. */
   lines: number
   /** Whether a row is still pending or shipped. Otherwise nothing more is bought for the slice. */
@@ -47,7 +49,11 @@ const FORMER_ACTION_REQUIRED =
   'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the carrier account. Resolve this with the carrier, then call again.'
 
 const NOT_NEEDED =
-  'The carrier withholds the label, and every row of this order is cancelled, received or disputed. No label is needed any more, so the service does not request it again, and you have nothing to do.'
+  'The carrier withholds the label or has cancelled it, and every row of this order is cancelled, received or disputed. No label is needed any more, so the service does not request it again, and you have nothing to do.'
+
+/** The message of a void label whose order has rows to ship. */
+export const VOID =
+  'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it, buy a new label elsewhere, or cancel the order unless it is marked as shipped.'
 
 const NOT_TO_USE = 'Every row of this order was cancelled: don’t use its label.'
 
@@ -55,10 +61,14 @@ const NOT_TO_USE = 'Every row of this order was cancelled: don’t use its label
 export function messageShown({
   status,
   message,
+  isVoid,
   hasRowsToShip,
   isCancelled,
-}: Pick<Shipment, 'status' | 'message' | 'hasRowsToShip' | 'isCancelled'>): string | null {
+}: Pick<Shipment, 'status' | 'message' | 'isVoid' | 'hasRowsToShip' | 'isCancelled'>):
+  | string
+  | null {
   if (status === 'ready' && isCancelled) return NOT_TO_USE
+  if (isVoid) return hasRowsToShip ? VOID : NOT_NEEDED
   if (message !== ACTION_REQUIRED && message !== FORMER_ACTION_REQUIRED) return message
   return hasRowsToShip ? ACTION_REQUIRED : NOT_NEEDED
 }
@@ -87,6 +97,7 @@ export async function readShipment(
       sh.carrier_id as "carrierId",
       sh.status,
       sh.message,
+      sh.is_void as "isVoid",
       sh.lines,
       ${hasRowsToShip(db, db`s.id`)} as "hasRowsToShip",
       ${isCancelled(db, db`s.id`)} as "isCancelled",
@@ -135,7 +146,7 @@ export async function applyReading(
   { isNew, isCalled }: { isNew: boolean; isCalled: boolean },
 ): Promise<Shipment> {
   const { db, now } = tx
-  const { status, message } = labelAfter(before, reading)
+  const { status, message, isVoid } = labelAfter(before, reading)
   const isFromCarrier = before.trackingCode === null || before.trackingCode === before.carrierCode
   const takesCode = reading.trackingCode !== null && isFromCarrier
   const trackingCode = takesCode ? reading.trackingCode : before.trackingCode
@@ -147,6 +158,7 @@ export async function applyReading(
     ...before,
     status,
     message,
+    isVoid,
     link: status === 'ready' ? before.link : null,
     carrierCode: reading.trackingCode ?? before.carrierCode,
     trackingCode,
@@ -171,6 +183,7 @@ export async function applyReading(
     set
       status = ${after.status},
       message = ${after.message},
+      is_void = ${after.isVoid},
       carrier_code = ${after.carrierCode},
       link_nonce = case when ${after.status === 'ready'} then link_nonce end,
       link_expires_at = case when ${after.status === 'ready'} then link_expires_at end,
@@ -185,7 +198,7 @@ export async function applyReading(
   if (isWithheldNow && !isCalled && before.hasRowsToShip) {
     const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), {
       ...after,
-      isCancelled: message === CANCELLED_MESSAGE,
+      message: messageShown(after),
     })
     await sendMail(tx, mail, { sliceId: after.sliceId })
   }
@@ -201,13 +214,14 @@ export const ERASED_LABEL = {
 function labelAfter(
   before: Shipment,
   reading: CarrierShipment,
-): Pick<Shipment, 'status' | 'message'> {
-  if (before.isErased) return ERASED_LABEL
+): Pick<Shipment, 'status' | 'message' | 'isVoid'> {
+  if (before.isErased) return { ...ERASED_LABEL, isVoid: before.isVoid }
   // Nobody prints the label of an order without a row to ship, and its seller has nothing to ask the marketplace.
-  const isCancelled = reading.message === CANCELLED_MESSAGE && before.hasRowsToShip
-  if (reading.status === 'ready' || (before.status === 'ready' && !isCancelled))
-    return { status: 'ready', message: null }
-  return { status: reading.status, message: reading.message }
+  const isWithdrawn = reading.cancellation !== null && before.hasRowsToShip
+  if (reading.status === 'ready' || (before.status === 'ready' && !isWithdrawn))
+    return { status: 'ready', message: null, isVoid: false }
+  const { status, message, cancellation } = reading
+  return { status, message, isVoid: cancellation === 'confirmed' }
 }
 
 /** The label or the tracking code is missing, and the carrier will provide it without the seller's help. */

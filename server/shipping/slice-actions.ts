@@ -1,5 +1,4 @@
 import type { Context } from '../context.ts'
-import { CANCELLED_MESSAGE } from '../orders/order.ts'
 import { needsTrackingCode } from '../orders/ship-order.ts'
 import { hasOpenPurchase } from '../orders/transitions.ts'
 import type { LabeledSlice } from './labeled-slice.ts'
@@ -27,7 +26,7 @@ export async function actionsFor(
   const pending = orders.filter(({ status }) => status === 'pending').map(({ id }) => id)
   const isCancellable =
     pending.length > 0 &&
-    (label === null || label.message === CANCELLED_MESSAGE) &&
+    (label === null || label.isVoid) &&
     !(await hasOpenPurchase(ctx, slice.id))
   return {
     ship:

@@ -141,8 +141,10 @@ function LabelPart({ slice, order, onChange }: Props) {
       {label?.status === 'processing' && (
         <>
           <Notice>
-            <p>The label is bought. The carrier prepares the PDF, which can take some minutes.</p>
-            {label.message && <p>{label.message}</p>}
+            <p>
+              {label.message ??
+                'The label is bought. The carrier prepares the PDF, which can take some minutes.'}
+            </p>
           </Notice>
           {button('Check again')}
         </>
