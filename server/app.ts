@@ -185,8 +185,7 @@ function logResponses(app: FastifyInstance, ctx: Service): void {
 function allowedMethods(app: FastifyInstance): (url: string) => string[] | undefined {
   const methods = new Map<string, Set<string>>()
   app.addHook('onRoute', ({ url, method }) => {
-    const known = methods.get(url) ?? new Set()
-    methods.set(url, known)
+    const known = methods.getOrInsertComputed(url, () => new Set())
     for (const name of [method].flat()) known.add(name)
   })
   const index = () => {

@@ -416,10 +416,7 @@ function requestHistogram(registry: Registry): Metrics['observeRequest'] {
   const routes = new Map<string, Map<number, Record<string, Float64Array>>>()
 
   const add = (method: string, route: string, status: number) => {
-    const statuses = routes.get(route) ?? new Map<number, Record<string, Float64Array>>()
-    routes.set(route, statuses)
-    const methods = statuses.get(status) ?? {}
-    statuses.set(status, methods)
+    const methods = routes.getOrInsertComputed(route, () => new Map()).getOrInsert(status, {})
     methods[method] = new Float64Array(bounds.length + 1)
     return methods[method]
   }

@@ -35,8 +35,7 @@ export function createMemory(): Memory {
   const month = { id: new Date().toISOString().slice(0, 7), within: {} }
   const known: Memory['known'] = new Map([['statements', [month]]])
   const remember = (collection: string, record: Known) => {
-    const records = known.get(collection) ?? []
-    known.set(collection, records)
+    const records = known.getOrInsert(collection, [])
     const found = records.find(({ id }) => id === record.id)
     if (found) {
       found.accountId ??= record.accountId

@@ -182,11 +182,7 @@ function cached(
   }
   // No value is empty, and only a `q` of a public page can contain NUL. Making JSON takes longer.
   const key = `${q ?? ''}\0${set ?? ''}\0${language ?? ''}\0${region ?? ''}\0${rarity ?? ''}`
-  let cache = caches.get(catalog)
-  if (!cache) {
-    cache = byteBounded(MAX_CACHE_BYTES, bytesOf)
-    caches.set(catalog, cache)
-  }
+  const cache = caches.getOrInsertComputed(catalog, () => byteBounded(MAX_CACHE_BYTES, bytesOf))
   const list = cache.get(key) ?? make()
   if (q && list.length <= MAX_SHORT_CARDS) return list
   cache.set(key, list)

@@ -214,11 +214,8 @@ export function cardObject({ start, end, set }: CardBytes): CardObject {
 const parsedSets = new WeakMap<Buffer, SetObject>()
 
 /** Parses a set once for each catalog; the result is frozen, because pages share it. */
-export function setObject({ json }: { json: Buffer }): SetObject {
-  const parsed = parsedSets.get(json) ?? Object.freeze(JSON.parse(json.toString()) as SetObject)
-  parsedSets.set(json, parsed)
-  return parsed
-}
+export const setObject = ({ json }: { json: Buffer }): SetObject =>
+  parsedSets.getOrInsertComputed(json, () => Object.freeze(JSON.parse(json.toString())))
 
 export const productObject = ({ json }: { json: Buffer }): ProductObject =>
   JSON.parse(json.toString())

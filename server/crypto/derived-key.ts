@@ -22,12 +22,9 @@ export function deriveKey(
 ): Buffer {
   if (secretKey === undefined) throw new Error('There is no secret key.')
   const name = `${purpose} ${secretKey}`
-  let key = cache.get(name)
-  if (!key) {
-    key = createHmac('sha256', secretKey).update(purpose).digest()
-    cache.set(name, key)
-  }
-  return key
+  return cache.getOrInsertComputed(name, () =>
+    createHmac('sha256', secretKey).update(purpose).digest(),
+  )
 }
 
 /** Cached because every delivery needs a key. */

@@ -31,11 +31,7 @@ export const readTogether = <Ctx extends Tx, Item, Result>(
   item: Item,
 ): Promise<Result> =>
   waitFor(item, (waiter: Waiter<Item, Result>) => {
-    let queues = queuesOf.get(ctx.db)
-    if (!queues) {
-      queues = new Map()
-      queuesOf.set(ctx.db, queues)
-    }
+    const queues = queuesOf.getOrInsertComputed(ctx.db, () => new Map())
     const waiting = queues.get(read)
     if (waiting && waiting.length < MAX_ITEMS) {
       waiting.push(waiter)

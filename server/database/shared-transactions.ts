@@ -51,13 +51,8 @@ export function sharedTransactions<Tx>(
   const queues = new Map<SharedWork<Tx, any, any>, (waiter: Waiter<any, any>) => void>()
   return (work, item) =>
     waitFor(item, (waiter) => {
-      let add = queues.get(work)
-      if (!add) {
-        const addLocked = openQueue(transact, work)
-        add = openQueue(transact, work, addLocked)
-        queues.set(work, add)
-      }
-      add(waiter)
+      const open = () => openQueue(transact, work, openQueue(transact, work))
+      queues.getOrInsertComputed(work, open)(waiter)
     })
 }
 

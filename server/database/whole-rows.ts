@@ -21,16 +21,11 @@ export async function wholeRows<Row extends object>(
   return objects as Row[]
 }
 
-function makeOf(columns: postgres.ColumnList<string>): Make {
-  let make = byColumns.get(columns)
-  if (!make) {
-    const names = JSON.stringify(columns.map(({ name }) => name))
-    make = byNames.get(names) ?? compile(JSON.parse(names))
-    byNames.set(names, make)
-    byColumns.set(columns, make)
-  }
-  return make
-}
+const makeOf = (columns: postgres.ColumnList<string>): Make =>
+  byColumns.getOrInsertComputed(columns, () => {
+    const names = columns.map(({ name }) => name)
+    return byNames.getOrInsertComputed(JSON.stringify(names), () => compile(names))
+  })
 
 /** The names come from the statements of this program, never from a request. */
 function compile(names: string[]): Make {

@@ -91,7 +91,5 @@ function isUnchanged(
 
 function compressDocument(payload: string | Buffer): Promise<Buffer> {
   if (typeof payload === 'string') return compress(payload, FAST)
-  const compressed = compressedDocuments.get(payload) ?? compress(payload, FAST)
-  compressedDocuments.set(payload, compressed)
-  return compressed
+  return compressedDocuments.getOrInsertComputed(payload, () => compress(payload, FAST))
 }

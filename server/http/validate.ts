@@ -77,10 +77,7 @@ function compiledOnce(schema: object): () => ValidateFunction {
 }
 
 function compile(schema: object): ValidateFunction {
-  const text = JSON.stringify(schema)
-  const check = compiled.get(text) ?? ajv.compile(schema)
-  compiled.set(text, check)
-  return check
+  return compiled.getOrInsertComputed(JSON.stringify(schema), () => ajv.compile(schema))
 }
 
 /** Includes all line breaks; URL parsers drop some of these silently. `storable` covers NUL. */

@@ -98,10 +98,7 @@ export function keyCache(db: Db, signals: Pick<Signals, 'on' | 'connected'>): Ke
     if (callers.size >= MAX_CACHED) clear()
     if (caller) {
       callers.set(hashed, caller)
-      const { id } = caller.account
-      const known = byAccount.get(id)
-      if (known) known.add(hashed)
-      else byAccount.set(id, new Set([hashed]))
+      byAccount.getOrInsertComputed(caller.account.id, () => new Set()).add(hashed)
     } else callers.delete(hashed)
     return caller
   }

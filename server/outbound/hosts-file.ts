@@ -44,10 +44,7 @@ function parse(text: string): Hosts {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
     if (isIP(address) === 0) continue
     for (const dotted of names) {
-      const name = dotted.replace(/\.$/, '')
-      const addresses = hosts.get(name)
-      if (addresses) addresses.push(address)
-      else hosts.set(name, [address])
+      hosts.getOrInsert(dotted.replace(/\.$/, ''), []).push(address)
     }
   }
   for (const addresses of hosts.values()) addresses.sort((a, b) => isIP(a) - isIP(b))

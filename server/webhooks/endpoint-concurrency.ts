@@ -79,22 +79,16 @@ export function endpointLimiter(): Limiter {
   /** The last claim found as many deliveries as it was allowed to take, so there are probably more. */
   const backlogged = new Set<EndpointState>()
 
-  const stateOf = (endpointId: number): EndpointState => {
-    let state = states.get(endpointId)
-    if (!state) {
-      state = {
-        concurrency: INITIAL_CONCURRENCY,
-        attempting: 0,
-        held: 0,
-        waiting: [],
-        isFast: false,
-        cursor: undefined,
-        lastUsedAt: 0,
-      }
-      states.set(endpointId, state)
-    }
-    return state
-  }
+  const newState = (): EndpointState => ({
+    concurrency: INITIAL_CONCURRENCY,
+    attempting: 0,
+    held: 0,
+    waiting: [],
+    isFast: false,
+    cursor: undefined,
+    lastUsedAt: 0,
+  })
+  const stateOf = (endpointId: number) => states.getOrInsertComputed(endpointId, newState)
 
   const forgetIdle = () => {
     const before = performance.now() - IDLE_TTL_MS

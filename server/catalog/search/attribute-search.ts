@@ -43,11 +43,7 @@ export function searchWithAttributes<T>(
 /** Searches for names without typos, for each name once: the divisions of a query share most names. */
 function searchOnce(index: NameIndex): (name: string) => Matches {
   const searched = new Map<string, Matches>()
-  return (name) => {
-    const matches = searched.get(name) ?? index.search(name, { upTo: Tier.word })
-    searched.set(name, matches)
-    return matches
-  }
+  return (name) => searched.getOrInsertComputed(name, () => index.search(name, { upTo: Tier.word }))
 }
 
 function searchReading<T>(

@@ -29,17 +29,13 @@ export function sitemapParts(app: FastifyInstance, ctx: Service): void {
   const made = new WeakMap<Catalog, Map<number, Buffer>>()
   const catalogPart = (number: number): Buffer => {
     const catalog = ctx.catalog.current
-    const parts = made.get(catalog) ?? new Map<number, Buffer>()
-    made.set(catalog, parts)
-    let part = parts.get(number)
-    if (!part) {
+    const parts = made.getOrInsertComputed(catalog, () => new Map())
+    return parts.getOrInsertComputed(number, () => {
       const first = (number - 1) * PER_PART
       const paths = pathsOf(catalog).slice(first, first + PER_PART)
       if (paths.length === 0) throw notFound('There is no such sitemap.')
-      part = Buffer.from(documentOf('urlset', entriesOf(paths)))
-      parts.set(number, part)
-    }
-    return part
+      return Buffer.from(documentOf('urlset', entriesOf(paths)))
+    })
   }
   app.get<{ Params: { part: string } }>('/sitemaps/:part', async ({ params }, reply) => {
     if (params.part === 'shops.xml') {
