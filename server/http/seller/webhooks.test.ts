@@ -229,66 +229,11 @@ describe('POST /v1/webhooks', () => {
   })
 
   it.each([
-    // IPv4: every block outside the public internet.
-    ['this network', 'http://0.0.0.0/'],
-    ['private use', 'http://10.0.0.1/'],
-    ['private use', 'http://172.31.255.254/'],
-    ['private use', 'http://192.168.0.1:8080/hooks'],
-    ['shared address space', 'http://100.64.0.1/'],
-    ['loopback', 'http://127.0.0.1/'],
-    ['loopback', 'https://127.255.255.254/'],
-    ['link-local', 'http://169.254.0.1/'],
-    ['cloud metadata', 'http://169.254.169.254/latest/meta-data/'],
-    ['cloud metadata', 'http://100.100.100.200/'],
-    ['cloud metadata', 'http://192.0.0.192/'],
-    ['documentation', 'http://192.0.2.1/'],
-    ['documentation', 'http://198.51.100.1/'],
-    ['documentation', 'http://203.0.113.1/'],
-    ['6to4 relay', 'http://192.88.99.1/'],
-    ['benchmarking', 'http://198.18.0.1/'],
-    ['multicast', 'http://224.0.0.1/'],
-    ['reserved', 'http://240.0.0.1/'],
-    ['broadcast', 'http://255.255.255.255/'],
-    // IPv4: other spellings.
-    ['one number', 'http://2130706433/'],
-    ['hexadecimal', 'http://0x7f000001/'],
-    ['octal', 'http://0177.0.0.1/'],
-    ['mixed', 'http://0x7f.1/'],
-    ['short', 'http://127.1/'],
-    ['only a zero', 'http://0/'],
-    ['a dot at the end', 'http://127.0.0.1./'],
-    ['full-width digits', 'http://１２７.０.０.１/'],
-    ['percent-encoded', 'http://%31%32%37.0.0.1/'],
-    ['backslashes', 'http:\\\\127.0.0.1\\'],
-    ['no slashes', 'http:127.0.0.1'],
+    // All blocks and spellings: server/outbound/public-address.test.ts.
+    ['IPv4', 'http://10.0.0.1/'],
+    ['another spelling', 'http://0x7f.1/'],
     ['spaces around', ' http://127.0.0.1 '],
-    ['after a user name', 'http://shop.example@127.0.0.1/'],
-    ['upper case', 'HTTP://10.0.0.1/'],
-    // IPv6.
-    ['unspecified', 'http://[::]/'],
-    ['loopback', 'http://[::1]/'],
-    ['loopback, spelt out', 'http://[0:0:0:0:0:0:0:1]:3000/'],
-    ['mapped', 'http://[::ffff:10.0.0.1]/'],
-    ['mapped', 'http://[::ffff:7f00:1]/'],
-    ['compatible', 'http://[::127.0.0.1]/'],
-    ['translated', 'http://[::ffff:0:127.0.0.1]/'],
-    ['NAT64', 'http://[64:ff9b::10.0.0.1]/'],
-    ['NAT64, metadata', 'http://[64:ff9b::a9fe:a9fe]/'],
-    ['local NAT64', 'http://[64:ff9b:1::8.8.8.8]/'],
-    ['6to4', 'http://[2002:7f00:1::]/'],
-    ['6to4', 'http://[2002:808:808::1]/'],
-    ['Teredo', 'http://[2001::1]/'],
-    ['link-local', 'http://[fe80::1]/'],
-    ['unique local', 'http://[fd00::1]/'],
-    ['cloud metadata', 'http://[fd00:ec2::254]/'],
-    ['site-local', 'http://[fec0::1]/'],
-    ['multicast', 'http://[ff02::1]/'],
-    ['documentation', 'http://[2001:db8::1]/'],
-    ['documentation', 'http://[3fff::1]/'],
-    ['discard-only', 'http://[100::1]/'],
-    ['benchmarking', 'http://[2001:2::1]/'],
-    ['segment routing', 'http://[5f00::1]/'],
-    ['unallocated', 'http://[4000::1]/'],
+    ['IPv6', 'http://[::ffff:10.0.0.1]/'],
   ])('POST /v1/webhooks refuses a literal address that is not public (%s): %s', async (_, url) => {
     const { status, body } = await register({ url })
     expect([status, body.error.type]).toEqual([422, 'validation_error'])
@@ -297,19 +242,11 @@ describe('POST /v1/webhooks', () => {
   })
 
   it.each([
-    // Names, which are resolved before each attempt and never here.
+    // A name, which is resolved before each attempt and never here.
     'http://localhost',
-    'http://localhost:3000/hooks',
-    'https://internal.example/',
-    'http://metadata.google.internal/',
-    'http://printer.local',
-    'http://10.0.0.1.nip.io/',
     // Public addresses.
-    'http://8.8.8.8/',
     'http://134744072/',
-    'https://[2606:4700::1111]/',
     'https://[2606:4700::1111]:8443/hooks',
-    'http://[64:ff9b::8.8.8.8]/',
     // Every part that a URL can have.
     'https://ash:pika%20chu@shop.example/hooks',
     'https://shop.example:65535/hooks',
