@@ -1,25 +1,18 @@
 import { useState } from 'react'
 import { Badge } from '../ui/badge.tsx'
 import { ButtonLink } from '../ui/button.tsx'
-import { ConfirmDialog } from '../ui/dialog.tsx'
-import { Menu } from '../ui/menu.tsx'
 import { SecretDialog, useSecret } from '../ui/secret.tsx'
 import { Empty, Loaded } from '../ui/states.tsx'
-import { ACTIONS_COLUMN, type Column, Table } from '../ui/table.tsx'
-import { notify } from '../ui/toast.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { DateTime } from '../ui/values.tsx'
 import { type KeyRecord, type NewKeyRecord, revokeKey, rotateKey, useKeys } from './api.ts'
+import { type KeyAction, KeyActionDialog, keyActions, nameOf } from './key-actions.tsx'
 import { labelOf } from './scopes.ts'
-
-type Asked = { action: 'rotate' | 'revoke'; key: KeyRecord }
-
-const nameOf = ({ name, prefix }: KeyRecord) => name ?? `${prefix}…`
 
 export function KeyList() {
   const keys = useKeys()
-  const [asked, setAsked] = useState<Asked>()
+  const [asked, setAsked] = useState<KeyAction<KeyRecord>>()
   const [rotated, setRotated] = useSecret<NewKeyRecord>()
-  const close = () => setAsked(undefined)
   return (
     <>
       <Loaded query={keys}>
@@ -48,34 +41,13 @@ export function KeyList() {
           )
         }
       </Loaded>
-      {asked?.action === 'rotate' && (
-        <ConfirmDialog
-          title={`Rotate ${nameOf(asked.key)}?`}
-          confirm="Rotate key"
-          isDangerous={false}
-          onConfirm={async (idempotencyKey) =>
-            setRotated(await rotateKey(asked.key, idempotencyKey))
-          }
-          onClose={close}
-        >
-          <p>
-            The key gets a new secret. The current one works for 24 more hours, so that you can
-            replace it in your programs. One that was rotated before stops at once.
-          </p>
-        </ConfirmDialog>
-      )}
-      {asked?.action === 'revoke' && (
-        <ConfirmDialog
-          title={`Revoke ${nameOf(asked.key)}?`}
-          confirm="Revoke key"
-          onConfirm={async () => {
-            await revokeKey(asked.key)
-            notify('The key was revoked.')
-          }}
-          onClose={close}
-        >
-          <p>Programs that use it are refused at once. This can’t be undone.</p>
-        </ConfirmDialog>
+      {asked && (
+        <KeyActionDialog
+          asked={asked}
+          rotate={async (key, idempotencyKey) => setRotated(await rotateKey(key, idempotencyKey))}
+          revoke={revokeKey}
+          onClose={() => setAsked(undefined)}
+        />
       )}
       {rotated && (
         <SecretDialog
@@ -90,7 +62,7 @@ export function KeyList() {
   )
 }
 
-const columns = (ask: (asked: Asked) => void): Column<KeyRecord>[] => [
+const columns = (ask: (asked: KeyAction<KeyRecord>) => void): Column<KeyRecord>[] => [
   {
     key: 'name',
     header: 'Key',
@@ -118,24 +90,7 @@ const columns = (ask: (asked: Asked) => void): Column<KeyRecord>[] => [
     header: 'Created',
     cell: (key) => <DateTime at={key.created_at} look="date" />,
   },
-  {
-    ...ACTIONS_COLUMN,
-    cell: (key) =>
-      key.revoked_at === null && (
-        <Menu
-          label={`Actions for ${nameOf(key)}`}
-          entries={[
-            { label: 'Rotate', icon: 'refresh', onAction: () => ask({ action: 'rotate', key }) },
-            {
-              label: 'Revoke',
-              icon: 'trash',
-              isDangerous: true,
-              onAction: () => ask({ action: 'revoke', key }),
-            },
-          ]}
-        />
-      ),
-  },
+  keyActions(ask),
 ]
 
 function State({ revoked_at: revokedAt, grace_ends_at: graceEndsAt }: KeyRecord) {
