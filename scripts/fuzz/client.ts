@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { gunzipSync } from 'node:zlib'
+import { withTimeout } from '../../server/time/with-timeout.ts'
 
 /**
  * A raw TCP connection with its own response parser: an HTTP client would refuse to send hostile bytes and would hide
@@ -78,7 +79,7 @@ export async function openConnection(port: number): Promise<Connection> {
         }
         const left = deadline - performance.now()
         if (left <= 0) return 'silent'
-        await within(left, changed.promise)
+        await withTimeout(left, changed.promise, () => {})
       }
     },
   }
@@ -86,13 +87,6 @@ export async function openConnection(port: number): Promise<Connection> {
 
 function write(socket: Socket, bytes: Buffer): void {
   if (socket.writable) socket.write(bytes)
-}
-
-async function within(ms: number, promise: Promise<void>): Promise<void> {
-  const timeout = Promise.withResolvers<void>()
-  const timer = setTimeout(timeout.resolve, ms)
-  await Promise.race([promise, timeout.promise])
-  clearTimeout(timer)
 }
 
 type Parsed = { response: Response; length: number }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Signals, Topic } from '../database/signals.ts'
 import { isUnavailable, outageLog } from '../database/unavailable.ts'
+import { withTimeout } from '../time/with-timeout.ts'
 
 const POLL_INTERVAL_MS = 1_000
 /** At a shutdown, time for jobs that cannot be interrupted, such as encoding a picture. */
@@ -46,9 +47,9 @@ export function startWorker<Job>(
       for (const end of unsubscribe) end()
       clearInterval(timer)
       pool.stopClaiming()
-      if (work.graceMs) await waitAtMost(work.graceMs, pool.drained())
+      if (work.graceMs) await withTimeout(work.graceMs, pool.drained(), () => {})
       stopping.abort()
-      await waitAtMost(STOP_TIMEOUT_MS, pool.drained())
+      await withTimeout(STOP_TIMEOUT_MS, pool.drained(), () => {})
     },
   }
 }
@@ -130,11 +131,4 @@ function openPool<Job>(
       while (isClaiming || running.size > 0) await Promise.all([claiming, ...running])
     },
   }
-}
-
-async function waitAtMost(ms: number, done: Promise<void>): Promise<void> {
-  const { promise: timeout, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  await Promise.race([done, timeout])
-  clearTimeout(timer)
 }
