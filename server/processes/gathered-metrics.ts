@@ -1,3 +1,4 @@
+import { AggregatorRegistry } from 'prom-client'
 import type { ProcessMetrics } from '../metrics.ts'
 
 /**
@@ -8,7 +9,7 @@ import type { ProcessMetrics } from '../metrics.ts'
 export function gatherMetrics<Process extends object>() {
   const latest = new Map<Process, ProcessMetrics>()
   const ended = new WeakSet<Process>()
-  let ofEnded: ProcessMetrics = []
+  let ofEnded: Promise<ProcessMetrics> = Promise.resolve([])
   return {
     /** Ignores a process that has ended: its last message can be read later, and its counters are kept already. */
     set(process: Process, metrics: ProcessMetrics) {
@@ -16,32 +17,21 @@ export function gatherMetrics<Process extends object>() {
     },
 
     end(process: Process) {
-      ofEnded = sumOfCounters(ofEnded, latest.get(process) ?? [])
+      const counters = (latest.get(process) ?? []).filter(isCounter)
+      ofEnded = ofEnded.then((sum) =>
+        AggregatorRegistry.aggregate([sum, counters]).getMetricsAsJSON(),
+      )
       latest.delete(process)
       ended.add(process)
     },
 
     /** The metrics of all processes but this one, and the counters of those that have ended. */
-    besides(process: Process): ProcessMetrics[] {
+    async besides(process: Process): Promise<ProcessMetrics[]> {
       const others = [...latest].flatMap(([other, metrics]) => (other === process ? [] : [metrics]))
-      return [...others, ofEnded]
+      return [...others, await ofEnded]
     },
   }
 }
 
-function sumOfCounters(sum: ProcessMetrics, added: ProcessMetrics): ProcessMetrics {
-  // The library's types don't say that the type is a text here.
-  const isCounter = ({ type }: { type: unknown }) => type === 'counter' || type === 'histogram'
-  const byName = Map.groupBy([...sum, ...added.filter(isCounter)], ({ name }) => name)
-  return [...byName.values()].map((metrics) => {
-    const values = metrics.flatMap((metric) => metric.values)
-    const samples = Map.groupBy(values, (sample) => JSON.stringify({ ...sample, value: null }))
-    return {
-      ...metrics[0]!,
-      values: [...samples.values()].map((same) => ({
-        ...same[0]!,
-        value: same.reduce((total, { value }) => total + value, 0),
-      })),
-    }
-  })
-}
+// The library's types don't say that the type is a text here.
+const isCounter = ({ type }: { type: unknown }) => type === 'counter' || type === 'histogram'

@@ -81,7 +81,7 @@ function openProcesses({ log, fail }: Started) {
         if (metrics) gathered.set(worker, metrics)
       }),
     )
-    return [...gathered.besides(asking), await failures.metrics()]
+    return [...(await gathered.besides(asking)), await failures.metrics()]
   }
 
   /**
