@@ -138,7 +138,10 @@ export function validationError(fields: FieldMessages): ApiError {
  * 429: too many requests in this window. `retryAfter` is in seconds, `resetAt` the end of the window in Unix seconds
  * (§7).
  */
-export const rateLimited = (message: string, retryAfter: number, resetAt: number) =>
+export const rateLimited = (
+  message: string,
+  { retryAfter, resetAt }: { retryAfter: number; resetAt: number },
+) =>
   new ApiError('rate_limited', message, {
     headers: { 'retry-after': String(retryAfter), 'x-ratelimit-reset': String(resetAt) },
   })

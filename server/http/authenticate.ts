@@ -193,13 +193,15 @@ function scopeProblem({ scopes }: Caller, required: RequiredScope): ApiError | u
 }
 
 /** 429, counted in the metrics. */
-export function tooMany(ctx: Service, kind: 'read' | 'write', limit: RateLimit): ApiError {
-  ctx.metrics.countRateLimited(kind)
-  return rateLimited(
-    `Too many ${kind} requests: ${limit.limit} a minute are possible. Try again in ${limit.retryAfter} s.`,
-    limit.retryAfter,
-    limit.resetAt,
-  )
+export function tooMany(
+  { metrics }: Pick<Service, 'metrics'>,
+  kind: 'read' | 'write' | 'authentication',
+  limit: RateLimit,
+  problem = `Too many ${kind} requests: ${limit.limit} a minute are possible.`,
+  wait = `${limit.retryAfter} s`,
+): ApiError {
+  metrics.countRateLimited(kind)
+  return rateLimited(`${problem} Try again in ${wait}.`, limit)
 }
 
 /**
@@ -244,6 +246,8 @@ export function refuse(
   withValue(refusalOf(ctx, request, reply, authenticationError(message)), done, done)
 }
 
+const WRONG_CREDENTIALS = 'Too many requests with wrong credentials from this address.'
+
 /** Counts a failed authentication. Returns its error, or 429 if the client address has failed too often in this minute. */
 export function refusalOf(
   ctx: Service,
@@ -253,13 +257,8 @@ export function refusalOf(
 ): ApiError | Promise<ApiError> {
   const refusal = (limit: RateLimit): ApiError => {
     if (!limit.exceeded) return error
-    ctx.metrics.countRateLimited('authentication')
     showLimit(reply, limit)
-    return rateLimited(
-      `Too many requests with wrong credentials from this address. Try again in ${limit.retryAfter} s.`,
-      limit.retryAfter,
-      limit.resetAt,
-    )
+    return tooMany(ctx, 'authentication', limit, WRONG_CREDENTIALS)
   }
   const counted = ctx.limiter.count(`failed:${addressSubject(ip)}`, MAX_FAILURES_PER_MINUTE)
   return counted instanceof Promise ? counted.then(refusal) : refusal(counted)

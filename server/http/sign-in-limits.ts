@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { ApiError, rateLimited } from '../errors.ts'
+import { ApiError } from '../errors.ts'
 import { addressSubject } from '../limits/address.ts'
 import { countNetworks, type RateLimit } from '../limits/rate-limit.ts'
 import type { Service } from '../service.ts'
 import { canonicalAddress } from '../text/mailbox.ts'
+import { tooMany } from './authenticate.ts'
 
 const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
@@ -109,8 +110,8 @@ export async function limitEmailChanges<T>(
  */
 const subjectOf = (email: string) => hash('sha256', canonicalAddress(email.trim()), 'base64url')
 
-function tooManyAttempts(ctx: Service, { retryAfter, resetAt }: RateLimit): ApiError {
-  ctx.metrics.countRateLimited('authentication')
-  const wait = retryAfter <= MINUTE_S ? 'a minute' : `${Math.ceil(retryAfter / MINUTE_S)} minutes`
-  return rateLimited(`Too many attempts. Try again in ${wait}.`, retryAfter, resetAt)
+function tooManyAttempts(ctx: Service, limit: RateLimit): ApiError {
+  const minutes = Math.ceil(limit.retryAfter / MINUTE_S)
+  const wait = minutes <= 1 ? 'a minute' : `${minutes} minutes`
+  return tooMany(ctx, 'authentication', limit, 'Too many attempts.', wait)
 }

@@ -291,12 +291,11 @@ async function limitRefreshes(db: Db, grantId: number): Promise<void> {
     from oauth_tokens
     where grant_id = ${grantId} and kind = 'access' and expires_at > statement_timestamp()
   `
-  const { count, resetAt, retryAfter } = valid!
+  const { count, retryAfter } = valid!
   if (count < MAX_ACCESS_TOKENS) return
   throw rateLimited(
     `The program has ${MAX_ACCESS_TOKENS} valid access tokens. Try again in ${retryAfter} s.`,
-    retryAfter,
-    resetAt,
+    valid!,
   )
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { notFound, rateLimited } from '../../errors.ts'
+import { notFound } from '../../errors.ts'
 import { SCOPES } from '../../keys/scopes.ts'
 import type { SignedInMember } from '../../members/sessions.ts'
 import { COMMAND_LINE } from '../../oauth/clients.ts'
@@ -13,6 +13,7 @@ import {
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import { requireScopes, toolsAudience } from '../../oauth/resources.ts'
 import type { Service } from '../../service.ts'
+import { tooMany } from '../authenticate.ts'
 import { html } from '../html.ts'
 import { rootOf } from '../page.ts'
 import type { Query } from '../query.ts'
@@ -43,14 +44,7 @@ export function deviceHandlers(ctx: Service) {
   async function tryCode(member: SignedInMember, userCode: string) {
     const subject = `device-code:member:${member.id}`
     const limit = await ctx.limiter.count(subject, MAX_TRIES, TRIES_SECONDS)
-    if (limit.exceeded) {
-      ctx.metrics.countRateLimited('authentication')
-      throw rateLimited(
-        `Too many codes. Try again in ${limit.retryAfter} s.`,
-        limit.retryAfter,
-        limit.resetAt,
-      )
-    }
+    if (limit.exceeded) throw tooMany(ctx, 'authentication', limit, 'Too many codes.')
     return findDevice(ctx, userCode)
   }
 

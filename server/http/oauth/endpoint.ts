@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { outageLog } from '../../database/unavailable.ts'
-import { rateLimited } from '../../errors.ts'
 import { addressSubject } from '../../limits/address.ts'
 import { countNetworks } from '../../limits/rate-limit.ts'
 import type { Log } from '../../log.ts'
 import { OAuthError } from '../../oauth/oauth-error.ts'
 import type { Service } from '../../service.ts'
+import { tooMany } from '../authenticate.ts'
 import { catalogued } from '../error-handler.ts'
 import { type Parameters, readParameters } from './parameters.ts'
 
@@ -89,13 +89,7 @@ export async function limitRequests(
     kind === 'register'
       ? await countNetworks(ctx.limiter, subject, ip, { limit: max, seconds })
       : await ctx.limiter.count(`${subject}:${addressSubject(ip)}`, max, seconds)
-  if (!limit.exceeded) return
-  ctx.metrics.countRateLimited('authentication')
-  throw rateLimited(
-    `Too many requests. Try again in ${limit.retryAfter} s.`,
-    limit.retryAfter,
-    limit.resetAt,
-  )
+  if (limit.exceeded) throw tooMany(ctx, 'authentication', limit, 'Too many requests.')
 }
 
 /** Limits per client address, because each request may cause a fetch, a row or a transaction. */
