@@ -1,7 +1,7 @@
 import { parse as parseArray } from 'postgres-array'
 import type { Context } from '../context.ts'
 import { changedSince, placeOfPage } from '../database/counts.ts'
-import { type Page, type Window, windowOf } from '../database/paging.ts'
+import { type Page, readPage, type Window } from '../database/paging.ts'
 import { valuesIn } from '../database/record-text.ts'
 import { MAX_ITEMS, readTogether, type SharedRead } from '../database/shared-reads.ts'
 import type { Outcome } from '../database/shared-transactions.ts'
@@ -188,21 +188,18 @@ function listingsIn(records: string): Listing[] {
 }
 
 /** A page of the other filters, which counts the listings that match and skips those before the page. */
-async function readFilteredPage(
-  { db, begin, now }: Context,
+function readFilteredPage(
+  ctx: Context,
   accountId: number,
   filters: ListingFilters,
   page: Page,
 ): Promise<Rows> {
-  const at = now()
-  if (page.offset === 0) return readFirstPage(db, accountId, filters, page.perPage, at)
-  return begin(async (tx) => {
-    const [counted] = await tx<{ total: number }[]>`${counting(tx, accountId, filters)}`
-    const total = counted!.total
-    const window = windowOf(page, total)
-    if (!window) return { rows: [], total }
-    return { rows: await tx<Listing[]>`${listingsOf(tx, accountId, filters, window, at)}`, total }
-  }, 'snapshot')
+  const at = ctx.now()
+  if (page.offset === 0) return readFirstPage(ctx.db, accountId, filters, page.perPage, at)
+  return readPage(ctx, page, (db) => ({
+    total: db<{ total: number }[]>`${counting(db, accountId, filters)}`,
+    rows: (window) => db<Listing[]>`${listingsOf(db, accountId, filters, window, at)}`,
+  }))
 }
 
 /** Reads the rows and the total with one statement, because a sync mostly asks for one page: it needs no transaction. */
@@ -242,22 +239,21 @@ function listingsOf(
   { fromEnd, skipped, size }: Omit<Window, 'isShort'>,
   now: Date,
 ) {
-  const [forward, backward] =
-    filters.updatedSince === undefined
-      ? [db`id desc`, db`id`]
-      : [db`updated_at, id`, db`updated_at desc, id desc`]
+  const isByChange = filters.updatedSince !== undefined
+  const direction = fromEnd === isByChange ? db`desc` : db``
+  const order = isByChange ? db`updated_at ${direction}, id ${direction}` : db`id ${direction}`
   return db`
     select ${columns(db, now)}
     from (
       select id
       from listings
       where ${isMatch(db, accountId, filters)}
-      order by ${fromEnd ? backward : forward}
+      order by ${order}
       limit ${size}
       offset ${skipped}
     ) page
     join listings using (id)
-    order by ${forward}
+    order by ${order}
   `
 }
 

@@ -203,34 +203,32 @@ export function attachPhoto(ctx: Context, photo: ClaimedPhoto, name: string): Pr
 }
 
 /** Schedules the next attempt; after the last one the photo has failed. */
-export async function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: string): Promise<void> {
+export function retryPhoto(ctx: Context, photo: ClaimedPhoto, error: string): Promise<void> {
   const delay = delayAfter(photo.attempts)
-  if (delay === undefined) return failPhoto(ctx, photo, error)
-  await ctx.db`
-    update photos
-    set
-      error = ${error},
-      next_attempt_at = ${new Date(ctx.now().getTime() + delay)},
-      leased_until = null
-    where ${claimStillHeld(ctx.db, photo)}
-  `
+  return delay === undefined
+    ? failPhoto(ctx, photo, error)
+    : schedule(ctx, photo, error, { delay, counted: 1 })
 }
 
 /**
  * Schedules another attempt without counting this one: an outage of our own storage, however long, must not cost the
  * seller the photo.
  */
-export async function postponePhoto(
+export const postponePhoto = (ctx: Context, photo: ClaimedPhoto, error: string): Promise<void> =>
+  schedule(ctx, photo, error, { delay: POSTPONED_MS, counted: 0 })
+
+async function schedule(
   { db, now }: Context,
   photo: ClaimedPhoto,
   error: string,
+  { delay, counted }: { delay: number; counted: 0 | 1 },
 ): Promise<void> {
   await db`
     update photos
     set
-      attempts = attempts - 1,
+      attempts = attempts - ${1 - counted}::int,
       error = ${error},
-      next_attempt_at = ${new Date(now().getTime() + POSTPONED_MS)},
+      next_attempt_at = ${new Date(now().getTime() + delay)},
       leased_until = null
     where ${claimStillHeld(db, photo)}
   `
