@@ -82,7 +82,7 @@ export function pageEnd(
   const lastPage = Math.max(1, Math.ceil(Math.min(total, reach) / perPage))
   const filters = Object.keys(query)
     .filter((name) => name !== 'page')
-    .map((name) => `${encode(name)}=${encode(query[name] as string)}&`)
+    .map((name) => `${encode(name)}=${encode(String(query[name]))}&`)
     .join('')
   const link = (number: number) => `${address}?${filters}page=${number}`
   return {

@@ -31,10 +31,6 @@ export function parseQuery(text: string): Query {
   return query
 }
 
-/** An integer of a validated query, whose values are all text. */
-export const integerIn = (text: string | undefined): number | undefined =>
-  text === undefined ? undefined : Number(text)
-
 /** Whether the query string has a `%` without two hexadecimal digits after it. */
 export const isMalformed = (query: unknown): boolean => (query as Malformable)[MALFORMED] === true
 

@@ -28,12 +28,16 @@ export const validatorCompiler: FastifySchemaCompiler<Record<string, unknown>> =
 }) => {
   const properties = (schema.properties ?? {}) as Record<string, Property>
   if (httpPart === 'params') return pathChecker(properties)
-  const check = compiledOnce(
-    httpPart === 'querystring' ? queryRules(properties, schema.required) : schema,
-  )
+  const isQuery = httpPart === 'querystring'
+  const check = compiledOnce(isQuery ? queryRules(properties, schema.required) : schema)
+  const integers = isQuery
+    ? Object.keys(properties).filter((name) => isInteger(properties[name]))
+    : []
   return (value: unknown) => {
-    const given = value ?? {}
-    return check()(given) ? { value: given } : { error: refused(check()) }
+    const given = (value ?? {}) as Record<string, unknown>
+    if (!check()(given)) return { error: refused(check()) }
+    for (const name of integers) if (given[name] !== undefined) given[name] = Number(given[name])
+    return { value: given }
   }
 }
 
@@ -44,6 +48,8 @@ export function messagesOf(schema: object): (value: unknown) => FieldMessages {
 }
 
 type Property = { type?: string; minimum?: number; maximum?: number; clamped?: boolean }
+
+const isInteger = (property?: Property) => property?.type === 'integer' && !property.clamped
 
 // Verbose, because the messages quote the schema.
 const ajv = new Ajv({ allErrors: true, verbose: true, strict: false, useDefaults: false })
@@ -115,11 +121,11 @@ export function pathId(text: unknown): number | undefined {
   return Number.isSafeInteger(id) ? id : undefined
 }
 
-/** All values of a query are text, so integers are validated by their digits. */
+/** All values of a query are text, so integers are validated by their digits, and then become numbers. */
 function queryRules(properties: Record<string, Property>, required: unknown) {
   const rules = Object.entries(properties).map(([name, property]) => {
     if (property.clamped) return [name, true]
-    if (property.type !== 'integer') return [name, property]
+    if (!isInteger(property)) return [name, property]
     const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = property
     return [name, { type: 'string', integerText: { minimum, maximum } }]
   })

@@ -5,7 +5,6 @@ import type { Review } from '../../reviews/review.ts'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, Nullable, Paginated, PathId, Text } from '../schema.ts'
@@ -35,10 +34,10 @@ export function reviewsApi(app: App, ctx: Service): void {
     },
     async (request) => {
       const { accountId } = request.member
-      const query = request.query as Query
+      const { query } = request
       const filters = {
         accountId,
-        orderId: integerIn(query.order),
+        orderId: query.order,
         isShown: true,
       }
       const [list, { sellerRating, sellerReviews }] = await Promise.all([

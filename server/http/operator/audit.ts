@@ -4,7 +4,6 @@ import type { Service } from '../../service.ts'
 import type { StaffRole } from '../../staff/staff.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { DateTimeText, Paginated, SearchText } from '../schema.ts'
 import { AuditEntrySchema, auditEntryJson, exampleAuditEntry } from '../shapes/audit.ts'
@@ -35,8 +34,7 @@ export function auditRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
-      const { actor, role, action, record, from, to } = query
+      const { actor, role, action, record, from, to } = request.query
       const filters = {
         ...{ actor, role, action, record },
         ...optionalDateTimes({ from, to }),

@@ -6,7 +6,6 @@ import { listDeliveries } from '../../webhooks/delivery-list.ts'
 import { resendDelivery } from '../../webhooks/resend.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import { DeliverySchema, deliveryJson, eventPeriod, exampleDelivery } from '../shapes/delivery.ts'
@@ -34,11 +33,11 @@ export function deliveryRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
-        accountId: integerIn(query.account_id),
-        endpointId: integerIn(query.endpoint_id),
-        status: request.query.status,
+        accountId: query.account_id,
+        endpointId: query.endpoint_id,
+        status: query.status,
         ...optionalDateTimes({ from: query.from, to: query.to }),
       }
       if (!query.account_id && !query.endpoint_id && (query.from || query.to)) {

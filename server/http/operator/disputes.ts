@@ -3,7 +3,6 @@ import { DISPUTE_STATES } from '../../enums.ts'
 import { listDisputes } from '../../orders/disputes.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Id, OneOf, Paginated } from '../schema.ts'
 import { DisputeSchema, disputeJson, exampleDispute } from '../shapes/dispute.ts'
@@ -30,11 +29,11 @@ export function disputeRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
-        accountId: integerIn(query.account_id),
-        orderId: integerIn(query.order_id),
-        state: request.query.state,
+        accountId: query.account_id,
+        orderId: query.order_id,
+        state: query.state,
       }
       return paginated(ctx, request, (page) => listDisputes(ctx, filters, page), disputeJson)
     },

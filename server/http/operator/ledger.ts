@@ -5,7 +5,6 @@ import { listEntries, readBalances } from '../../money/ledger.ts'
 import type { Service } from '../../service.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Data, DateTimeText, Id, OneOf, Paginated, SearchText } from '../schema.ts'
 import { exampleEntry, LedgerEntrySchema, ledgerEntryJson } from '../shapes/ledger.ts'
@@ -34,13 +33,13 @@ export function ledgerRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const { from, to } = query
       const filters = {
-        accountId: integerIn(query.account_id),
+        accountId: query.account_id,
         sliceKey: query.slice_key,
         ...optionalDateTimes({ from, to }),
-        kind: request.query.kind,
+        kind: query.kind,
       }
       return paginated(ctx, request, (page) => listEntries(ctx, filters, page), ledgerEntryJson)
     },

@@ -6,7 +6,6 @@ import { takeDownListing } from '../../listings/take-down.ts'
 import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, OneOf, Paginated, PathId, SearchText, Words } from '../schema.ts'
 import {
@@ -69,12 +68,12 @@ export function operatorListingRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
-        accountId: integerIn(query.account_id),
+        accountId: query.account_id,
         cardIds: query.card === undefined ? undefined : cardIdsOf(ctx.catalog.current, query.card),
         productSlug: query.product,
-        status: request.query.status,
+        status: query.status,
       }
       return paginated(
         ctx,

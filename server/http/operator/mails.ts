@@ -3,7 +3,6 @@ import { MAIL_STATUSES } from '../../mail/mail.ts'
 import { listMails, resendMail } from '../../mail/outbox.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import type { Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Data, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
 import { exampleOperatorMail, OperatorMailSchema, operatorMailJson } from '../shapes/mail.ts'
@@ -37,8 +36,8 @@ export function mailRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
-      const filters = { to: query.to, sliceKey: query.slice_key, status: request.query.status }
+      const { query } = request
+      const filters = { to: query.to, sliceKey: query.slice_key, status: query.status }
       return paginated(ctx, request, (page) => listMails(ctx, filters, page), operatorMailJson)
     },
   )

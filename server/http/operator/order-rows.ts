@@ -4,7 +4,6 @@ import { getOrder, listAllOrders } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { optionalDateTimes } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Data, DateTimeText, Id, OneOf, Paginated, PathId, SearchText } from '../schema.ts'
 import {
@@ -40,13 +39,13 @@ export function orderRowRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const { from, to } = query
       const filters = {
-        accountId: integerIn(query.account_id),
-        status: request.query.status,
+        accountId: query.account_id,
+        status: query.status,
         buyerEmail: query.buyer_email,
-        listingId: integerIn(query.listing_id),
+        listingId: query.listing_id,
         sliceKey: query.slice_key,
         ...optionalDateTimes({ from, to }),
       }

@@ -10,7 +10,6 @@ import {
 } from '../../money/payouts.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import {
   Data,
@@ -69,13 +68,13 @@ export function payoutRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
-        accountId: integerIn(query.account_id),
-        state: request.query.state,
-        reference: request.query.reference,
+        accountId: query.account_id,
+        state: query.state,
+        reference: query.reference,
         sliceKey: query.slice_key,
-        runId: integerIn(query.run_id),
+        runId: query.run_id,
       }
       return paginated(ctx, request, (page) => listPayouts(ctx, filters, page), operatorPayoutJson)
     },

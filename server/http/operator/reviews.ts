@@ -2,7 +2,6 @@ import Type from 'typebox'
 import { addReview, changeReview, listReviews, removeReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, Paginated, PathId, Words } from '../schema.ts'
 import {
@@ -36,11 +35,11 @@ export function reviewList(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
-        accountId: integerIn(query.account_id),
-        orderId: integerIn(query.order_id),
-        stars: integerIn(query.stars),
+        accountId: query.account_id,
+        orderId: query.order_id,
+        stars: query.stars,
       }
       return paginated(ctx, request, (page) => listReviews(ctx, filters, page), reviewJson)
     },

@@ -2,7 +2,6 @@ import Type from 'typebox'
 import type { Service } from '../../service.ts'
 import { listShipments } from '../../shipping/all-shipments.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import type { App } from '../schema.ts'
 import { Id, Paginated, SearchText } from '../schema.ts'
 import { exampleShipment, ShipmentSchema, shipmentJson } from '../shapes/slice-overview.ts'
@@ -29,8 +28,8 @@ export function shipmentRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
-      const filters = { accountId: integerIn(query.account_id), sliceKey: query.slice_key }
+      const { query } = request
+      const filters = { accountId: query.account_id, sliceKey: query.slice_key }
       return paginated(ctx, request, (page) => listShipments(ctx, filters, page), shipmentJson)
     },
   )

@@ -132,8 +132,7 @@ export function deliveryFilters(
 ): DeliveryFilters {
   return {
     accountId,
-    // A validated query still consists of texts.
-    endpointId: endpointId === undefined ? undefined : Number(endpointId),
+    endpointId,
     status,
     event,
     ...optionalDateTimes({ from, to }),

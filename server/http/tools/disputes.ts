@@ -4,7 +4,6 @@ import { answerDispute, listDisputes } from '../../orders/disputes.ts'
 import { getSliceId } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
@@ -39,11 +38,11 @@ export function ownDisputeRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
         accountId: request.caller.account.id,
-        state: request.query.state,
-        orderId: integerIn(query.order_id),
+        state: query.state,
+        orderId: query.order_id,
       }
       return paginated(ctx, request, (page) => listDisputes(ctx, filters, page), disputeJson)
     },

@@ -2,7 +2,6 @@ import Type from 'typebox'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { integerIn, type Query } from '../query.ts'
 import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
@@ -25,10 +24,10 @@ export function ownReviewRoutes(app: App, ctx: Service): void {
       },
     },
     async (request) => {
-      const query = request.query as Query
+      const { query } = request
       const filters = {
         accountId: request.caller.account.id,
-        stars: integerIn(query.stars),
+        stars: query.stars,
         isShown: true,
       }
       return paginated(ctx, request, (page) => listReviews(ctx, filters, page), reviewJson)
