@@ -274,20 +274,16 @@ describe('the parameters of a list', () => {
   })
 
   it.each([
-    ['500', 100],
-    ['101', 100],
-    ['0', 1],
-    ['-3', 1],
-    ['abc', 30],
-    ['', 30],
-    ['10.7', 10],
     ['%00', 30],
     ['%ED%A0%80', 30],
-  ])('per_page=%s is clamped to %i and never refused', async (sent, used) => {
-    const { status, body } = await seller.get(`${path}?per_page=${sent}`)
-    expect([status, body.meta.per_page]).toEqual([200, used])
-    expect(body.data.length).toBe(Math.min(used, body.meta.total))
-  })
+  ])(
+    'per_page=%s, which is not valid text, counts as %i and is never refused',
+    async (sent, used) => {
+      const { status, body } = await seller.get(`${path}?per_page=${sent}`)
+      expect([status, body.meta.per_page]).toEqual([200, used])
+      expect(body.data.length).toBe(Math.min(used, body.meta.total))
+    },
+  )
 
   it('path and links leave out a trailing slash; path leaves out the query', async () => {
     const { body } = await seller.get(`${path}/?page=1`)

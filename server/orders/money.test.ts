@@ -40,35 +40,7 @@ const rowOf = (gross: { priceCents: number; quantity: number }, rate: number) =>
 })
 
 describe('the commission', () => {
-  it.each<[SellerTier, number, number]>([
-    ['Bronze', 10, 1],
-    ['Bronze', 9, 0],
-    ['Bronze', 30, 2],
-    ['Bronze', 70, 4],
-    ['Bronze', 450, 23],
-    ['Silver', 100, 5],
-    ['Silver', 500, 23],
-    ['Silver', 11, 0],
-    ['Silver', 12, 1],
-    ['Silver', 2997, 135],
-    ['Gold', 12, 0],
-    ['Gold', 13, 1],
-    ['Diamond', 100, 4],
-    ['Diamond', 14, 0],
-    ['Diamond', 15, 1],
-    ['Master', 50, 2],
-    ['Master', 550, 17],
-    ['Master', 16, 0],
-    ['Master', 17, 1],
-    ['Bronze', 9_999_999 * 999, 499_499_950],
-  ])(
-    'the commission of a %s seller on %i cents is %i cents: half a cent is rounded up',
-    (tier, gross, commission) => {
-      expect(commissionOf(gross, COMMISSION_RATES[tier])).toBe(commission)
-    },
-  )
-
-  it('the commission equals exact decimal arithmetic for any tier, price and quantity', () => {
+  it('the commission equals exact decimal arithmetic, half a cent rounded up, for any tier, price and quantity', () => {
     fc.assert(
       fc.property(sold, tier, (row, tier) => {
         const gross = grossOf(row)

@@ -87,8 +87,12 @@ const refuse = (): never => {
 const cancelAsSeller = ({ orderIds }: { orderIds: number[] }) =>
   seller.post(`/tools/v1/orders/${orderIds[0]}/cancel`, { payload: { reason: 'other' } })
 
+/** Polls every hour. All polls but the last two are only counted: a week of them would take seconds. */
 async function pollHourly(hours: number): Promise<void> {
-  for (let hour = 0; hour < hours; hour++) {
+  const counted = Math.max(hours - 2, 0)
+  await app.ctx.db`update shipments set polls = polls + ${counted} where poll_at is not null`
+  await advance(app.operator, counted * 3_600)
+  for (let hour = counted; hour < hours; hour++) {
     await advance(app.operator, 3_600)
     await app.runPolls()
   }
@@ -288,9 +292,9 @@ describe('a purchase whose response is lost', () => {
     await label(parcel)
     interfere({ buy: refuse })
     // Polls are due after 1, 6, 21 and 81 minutes, then hourly.
-    for (let minute = 0; minute < 150; minute++) {
-      if (minute % 2 === 0) await label(parcel)
-      await advance(app.operator, 60)
+    for (const minutes of [1, 5, 15, 60, 60].flatMap((wait) => [wait / 2, wait / 2])) {
+      await label(parcel)
+      await advance(app.operator, minutes * 60)
       await app.runPolls()
     }
     const [shipment] = await app.ctx.db<{ polls: number }[]>`
