@@ -12,6 +12,7 @@ import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { idList } from '../query.ts'
+import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import {
@@ -23,7 +24,6 @@ import {
   exampleAccount,
   exampleChangedAccount,
 } from '../shapes/account.ts'
-import { accountExists } from './must-exist.ts'
 
 /** As many as the longest page of another list. */
 const MAX_IDS = 100
@@ -48,6 +48,7 @@ const passwordSet = ({ password }: { password?: string | null }) =>
   password === undefined ? {} : { password_set: password !== null }
 
 export function accountRoutes(app: App, ctx: Service): void {
+  const accountFirst = recordFirst(({ id }) => getAccount(ctx, id))
   app.decorateRequest('passwordHash')
   app.post(
     '/accounts',
@@ -133,8 +134,8 @@ export function accountRoutes(app: App, ctx: Service): void {
     '/accounts/:id',
     {
       config: { auditAlso: passwordSet },
-      preValidation: accountExists(ctx),
-      preHandler: derivePassword,
+      ...accountFirst,
+      preHandler: [accountFirst.preHandler, derivePassword],
       schema: {
         operationId: 'changeAccount',
         summary: 'Change an account',

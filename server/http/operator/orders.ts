@@ -4,16 +4,17 @@ import { validationError } from '../../errors.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
 import { RESOLUTIONS } from '../../orders/dispute.ts'
 import { openDispute, resolveDispute } from '../../orders/disputes.ts'
+import { getOrder } from '../../orders/orders.ts'
 import { refundOrder } from '../../orders/refund.ts'
 import { cancelOrder, receiveOrder } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
+import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
 import { disputeMessage, exampleDispute, seenDispute } from '../shapes/dispute.ts'
 import { exampleOrder, exampleRefunded, OrderSchema, orderJson } from '../shapes/order.ts'
-import { orderExists } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The order row') })
 const transition = {
@@ -34,7 +35,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/cancel',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         ...transition,
         operationId: 'cancelOrder',
@@ -83,7 +84,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/refund',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         ...transition,
         operationId: 'refundOrder',
@@ -145,7 +146,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/dispute',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         ...transition,
         operationId: 'disputeOrder',
@@ -182,7 +183,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/resolve',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         ...transition,
         operationId: 'resolveDispute',

@@ -1,11 +1,12 @@
 import Type from 'typebox'
+import { getAccount } from '../../accounts/accounts.ts'
 import { listSetups, rejectSetup, SETUP_STATES, verifySetup } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, FilledText, OneOf, Paginated, PathId, Words } from '../schema.ts'
 import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
-import { accountExists } from './must-exist.ts'
 
 export function payoutSetupList(app: App, ctx: Service): void {
   app.get(
@@ -54,7 +55,7 @@ export function payoutSetupRoutes(app: App, ctx: Service): void {
   app.post(
     '/accounts/:id/payout-setup/verify',
     {
-      preValidation: accountExists(ctx),
+      ...recordFirst(({ id }) => getAccount(ctx, id)),
       schema: {
         ...decision,
         operationId: 'verifyPayoutSetup',
@@ -71,15 +72,16 @@ export function payoutSetupRoutes(app: App, ctx: Service): void {
         'x-example': { data: { ...examplePayoutSetup, state: 'verified' } },
       },
     },
-    async ({ params, body }) => ({
-      data: payoutSetupJson(await verifySetup(ctx, params.id, body?.submission)),
-    }),
+    async ({ params, body }) => {
+      await getAccount(ctx, params.id)
+      return { data: payoutSetupJson(await verifySetup(ctx, params.id, body?.submission)) }
+    },
   )
 
   app.post(
     '/accounts/:id/payout-setup/reject',
     {
-      preValidation: accountExists(ctx),
+      ...recordFirst(({ id }) => getAccount(ctx, id)),
       schema: {
         ...decision,
         operationId: 'rejectPayoutSetup',
@@ -108,8 +110,9 @@ export function payoutSetupRoutes(app: App, ctx: Service): void {
         },
       },
     },
-    async ({ params, body }) => ({
-      data: payoutSetupJson(await rejectSetup(ctx, params.id, body)),
-    }),
+    async ({ params, body }) => {
+      await getAccount(ctx, params.id)
+      return { data: payoutSetupJson(await rejectSetup(ctx, params.id, body)) }
+    },
   )
 }

@@ -1,15 +1,9 @@
 import Type from 'typebox'
 import { PAYOUT_STATES } from '../../money/payout.ts'
-import {
-  getPayout,
-  listPayouts,
-  markFailed,
-  markPaid,
-  payoutNotFound,
-  releasePayout,
-} from '../../money/payouts.ts'
+import { getPayout, listPayouts, markFailed, markPaid, releasePayout } from '../../money/payouts.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import {
   Data,
@@ -27,7 +21,6 @@ import {
   OperatorPayoutSchema,
   operatorPayoutJson,
 } from '../shapes/operator-payout.ts'
-import { mustExist } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The payout') })
 const reference = Type.Optional(
@@ -39,7 +32,7 @@ const reference = Type.Optional(
 )
 
 export function payoutRoutes(app: App, ctx: Service): void {
-  const exists = mustExist((id) => getPayout(ctx, id), payoutNotFound)
+  const payoutFirst = recordFirst(({ id }) => getPayout(ctx, id))
 
   app.get(
     '/payouts',
@@ -116,7 +109,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
   app.post(
     '/payouts/:id/paid',
     {
-      preValidation: exists,
+      ...payoutFirst,
       schema: {
         operationId: 'markPayoutPaid',
         summary: 'Record that a payout was executed',
@@ -171,7 +164,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
   app.post(
     '/payouts/:id/failed',
     {
-      preValidation: exists,
+      ...payoutFirst,
       schema: {
         operationId: 'markPayoutFailed',
         summary: 'Record that the bank returned a payout',

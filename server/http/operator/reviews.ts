@@ -1,7 +1,9 @@
 import Type from 'typebox'
+import { getOrder } from '../../orders/orders.ts'
 import { addReview, changeReview, listReviews, removeReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
+import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, Paginated, PathId, Words } from '../schema.ts'
 import {
@@ -12,7 +14,6 @@ import {
   reviewJson,
   Stars,
 } from '../shapes/review.ts'
-import { orderExists } from './must-exist.ts'
 
 export function reviewList(app: App, ctx: Service): void {
   app.get(
@@ -52,7 +53,7 @@ export function reviewRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/review',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         operationId: 'addReview',
         summary: 'Add the buyer’s review of a slice',
@@ -75,7 +76,7 @@ export function reviewRoutes(app: App, ctx: Service): void {
   app.patch(
     '/orders/:id/review',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         operationId: 'changeReview',
         summary: 'Change the review of a slice',
@@ -103,7 +104,7 @@ export function reviewRoutes(app: App, ctx: Service): void {
   app.delete(
     '/orders/:id/review',
     {
-      preValidation: orderExists(ctx),
+      ...recordFirst(({ id }) => getOrder(ctx, id)),
       schema: {
         operationId: 'removeReview',
         summary: 'Remove the review of a slice',
