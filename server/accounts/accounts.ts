@@ -13,7 +13,7 @@ import {
   type ShippingOption,
   slugFor,
 } from './account.ts'
-import { tierEmail } from './emails.ts'
+import { reactivatedEmail, suspendedEmail, tierEmail } from './emails.ts'
 import { publishRating } from './rating.ts'
 
 /** Fields of a new account; the shop's name and e-mail address are required. */
@@ -91,6 +91,11 @@ export async function changeAccount(
           tx,
           tierEmail(tx, { ...changed, ...tiers }, 'by a decision of the marketplace'),
         )
+      }
+      // A closed shop has no members, keys or listings that it could be about.
+      if (former.closedAt === null && former.apiAccess !== changed.apiAccess) {
+        if (changed.apiAccess === 'suspended') await sendMail(tx, suspendedEmail(tx, changed))
+        if (former.apiAccess === 'suspended') await sendMail(tx, reactivatedEmail(tx, changed))
       }
       if (changes.passwordHash !== undefined) {
         await setFirstPassword(tx, changed, changes.passwordHash)

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../../test/app.ts'
+import { mailsTo } from '../../test/fixtures/members.ts'
 import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
 const ACCOUNTS = '/operator/v1/accounts'
@@ -314,4 +315,29 @@ describe('PATCH /operator/v1/accounts/{id}', () => {
     const url = `${ACCOUNTS}/${created.data.id}`
     expect((await app.operator.patch(url, { payload: {} })).body).toEqual(created)
   })
+})
+
+it('a shop gets an e-mail when it is suspended, and one when the suspension ends, which say what works', async () => {
+  const email = 'suspended@shops.example'
+  const { accountId } = await app.seller({ account: { email } })
+  for (const api_access of [
+    'suspended',
+    'suspended',
+    'enabled',
+    'disabled',
+    'suspended',
+    'disabled',
+  ]) {
+    await app.operator.patch(`${ACCOUNTS}/${accountId}`, { payload: { api_access } })
+  }
+  const mails = (await mailsTo(app, email)).toReversed()
+  expect(mails.map(({ subject }) => subject)).toEqual([
+    'Your shop is suspended',
+    'Your shop is no longer suspended',
+    'Your shop is suspended',
+    'Your shop is no longer suspended',
+  ])
+  expect(mails[0]!.text).toContain('ship your open orders and answer disputes')
+  expect(mails[1]!.text).toContain('work again')
+  expect(mails[3]!.text).toContain('API access is off')
 })

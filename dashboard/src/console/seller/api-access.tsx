@@ -44,8 +44,8 @@ export function ApiAccessActions({ account }: { account: Account }) {
             still get events with buyers’ names and addresses.
           </p>
           <p>
-            Payouts go on: reject the payout setup to hold them. The seller gets no e-mail, but the
-            dashboard says that the shop is suspended.
+            Payouts go on: reject the payout setup to hold them. The seller gets an e-mail without
+            the reason, and the dashboard says that the shop is suspended.
           </p>
         </ConfirmDialog>
       )}
