@@ -419,13 +419,20 @@ describe('the result of a transfer', () => {
     expect(read).toBeLessThan(100)
   })
 
-  it('a payout that is due and was paid outside of the service is taken by no run', async () => {
+  it('a payout that is due and was paid outside of the service is taken by no run, and another report says that it is paid, whatever amount it names', async () => {
     const { orderIds, sliceKey } = await shipped([10])
     await receive(orderIds[0]!)
     const { id } = await payoutOf(sliceKey)
     expect((await reportOf(id, 'paid')).status).toBe(409)
     const { body } = await reportOf(id, 'paid', { outside: true })
     expect(body.data).toMatchObject({ state: 'paid', amount: 16.45 })
+    for (const more of [{ outside: true }, {}]) {
+      const again = await reportOf(id, 'paid', { ...more, amount: 9.5 })
+      expect([again.status, again.body.error.message]).toEqual([
+        409,
+        expect.stringContaining('The payout is paid'),
+      ])
+    }
     await app.operator.post('/operator/v1/payout-runs')
     expect(await payoutOf(sliceKey)).toEqual(body.data)
     const sent = await app.ctx.db`select from payout_transfers where payout_id = ${id}`

@@ -475,22 +475,25 @@ export const markPaid = (
   inTransaction(ctx, async (tx) => {
     const payout = await lockPayout(tx, id)
     requireReference(payout, reference)
-    requireAmount(payout, amount)
     const isUnsent = payout.state === 'due' || (payout.state === 'failed' && payout.amountCents > 0)
     const isToCheck = payout.state === 'due' && payout.reason !== null
-    if (isOutside ? isUnsent : isToCheck) {
+    const isNewPayment = isOutside ? isUnsent : isToCheck
+    if (!isNewPayment && isOutside) {
+      throw await stateConflict(tx, id, 'due, held or failed, with an amount that is left to pay')
+    }
+    if (!isNewPayment && payout.state !== 'sent') {
+      const wanted = isUnsent
+        ? 'sent. If it was paid outside of the service, send `outside`'
+        : 'sent'
+      throw await stateConflict(tx, id, wanted)
+    }
+    requireAmount(payout, amount)
+    if (isNewPayment) {
       // A late report about the returned transfer must not fail this payment.
       await tx.db`
         update payouts set reference = default where id = ${id} and state = 'failed'
       `
       await postPayouts(tx, [id])
-    } else if (isOutside) {
-      throw await stateConflict(tx, id, 'due, held or failed, with an amount that is left to pay')
-    } else if (payout.state !== 'sent') {
-      const wanted = isUnsent
-        ? 'sent. If it was paid outside of the service, send `outside`'
-        : 'sent'
-      throw await stateConflict(tx, id, wanted)
     }
     await tx.db`
       update payouts set state = 'paid', paid_at = ${tx.now()}, reason = null where id = ${id}
