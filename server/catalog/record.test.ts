@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PRODUCT_CATEGORIES } from '../enums.ts'
+import { LANGUAGES, PRODUCT_CATEGORIES } from '../enums.ts'
 import { BadRecord, type CatalogRecord, labelOf, parseRecord } from './record.ts'
 
 const SERIES = { type: 'series', name: 'Scarlet & Violet', shortcut: 'sv' }
@@ -438,17 +438,14 @@ describe('a rejection', () => {
 })
 
 describe('fixed values', () => {
-  it.each(['EN', 'NL', 'DE', 'FR', 'JP', 'ES', 'IT', 'PT', 'CN', 'KR'])(
-    'a set can have the language %s',
-    (language) => expect(parsed(SET, 'language', language)).toBe(language),
+  it.each(LANGUAGES)('a set can have the language %s', (language) =>
+    expect(parsed(SET, 'language', language)).toBe(language),
   )
 
   it.each(['en', 'UK', '', null, undefined, 'EN ', ['EN']])(
     'a set cannot have the language %j',
     (language) =>
-      expect(reason({ ...SET, language })).toBe(
-        'language must be one of EN, NL, DE, FR, JP, ES, IT, PT, CN, KR',
-      ),
+      expect(reason({ ...SET, language })).toBe(`language must be one of ${LANGUAGES.join(', ')}`),
   )
 
   it.each(PRODUCT_CATEGORIES)('a product can have the category %s', (category) =>

@@ -423,5 +423,6 @@ async function expectAllOperations(app: TestApp): Promise<void> {
       for (const method of Object.keys(methods)) operations.push(`${method.toUpperCase()} ${route}`)
     }
   }
-  expect(operations.filter((operation) => !done.has(operation)).toSorted()).toEqual(LEFT_OUT)
+  const missing = operations.filter((operation) => !done.has(operation))
+  expect(missing.toSorted(), 'Call the operations that are new in this list').toEqual(LEFT_OUT)
 }

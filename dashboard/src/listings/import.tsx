@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react'
 import { DropZone, FileTrigger } from 'react-aria-components'
 import { CsvError, readCsv } from '../../../sdk/src/csv.ts'
+import { LANGUAGES } from '../../../server/enums.ts'
 import { randomName } from '../client.ts'
 import { useMe } from '../shell/me.ts'
 import { Button } from '../ui/button.tsx'
@@ -122,7 +123,7 @@ function ChooseFile({ onFile }: { onFile: (file: ChosenFile) => void }) {
 const GUIDE = [
   ['card or product', 'Id of the card (swsh9-18 or brs_18), or slug of the sealed product'],
   ['condition', 'M, NM, LP, MP, HP, DMG, or G with grading_company and grading_grade; for cards'],
-  ['language', 'EN, NL, DE, FR, JP, ES, IT, PT, CN or KR'],
+  ['language', LANGUAGES.join(', ')],
   ['price, quantity', 'Price per unit in euros, and the stock'],
   ['printing', 'standard if empty; holo, reverse_holo, first_edition …'],
   ['reference', 'Your own name, such as a SKU: unique among your listings'],

@@ -1,3 +1,4 @@
+import type { Language } from '../../enums.ts'
 import { editDistance } from '../../text/edit-distance.ts'
 import { fold } from './fold.ts'
 import { editsAllowed } from './name-index.ts'
@@ -14,14 +15,18 @@ const TRANSLATED = 0.5
 const ENGLISH = 0.1
 
 /** Offers elsewhere have the language in their titles. */
-const LANGUAGE_NAMES = new Map([
-  ['EN', ['english', 'eng']],
-  ['DE', ['german', 'deutsch']],
-  ['FR', ['french', 'francais']],
-  ['JP', ['japanese', 'jpn']],
-  ['CN', ['chinese']],
-  ['KR', ['korean']],
-])
+const LANGUAGE_NAMES: Record<string, string[]> = {
+  EN: ['english', 'eng'],
+  NL: [],
+  DE: ['german', 'deutsch'],
+  FR: ['french', 'francais'],
+  JP: ['japanese', 'jpn'],
+  ES: [],
+  IT: [],
+  PT: [],
+  CN: ['chinese'],
+  KR: ['korean'],
+} satisfies Record<Language, string[]>
 
 export type NamedSet = {
   id: string
@@ -79,7 +84,7 @@ export function describeSets<S extends NamedSet>(sets: S[], series: Series) {
     idWords.set(set, id.map(singular))
     const shared = [
       ...(wordsOfSeries.get(set.series) ?? []),
-      ...[fold(set.language), ...(LANGUAGE_NAMES.get(set.language) ?? [])],
+      ...[fold(set.language), ...(LANGUAGE_NAMES[set.language] ?? [])],
       ...(set.releaseDate === null ? [] : [set.releaseDate.slice(0, 4)]),
     ]
     for (const word of [...spelled.flat(), ...id, ...shared]) add(word, set)

@@ -1,12 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { inTransaction } from '../../database/in-transaction.ts'
-import { WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
+import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { sendMail } from '../../mail/outbox.ts'
 import { markLive, startClock } from '../../sandbox/clock.ts'
 import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { startMailServer } from '../../test/fakes/mail-server.ts'
 import { fakeNetwork } from '../../test/fakes/network.ts'
 import { deliveriesIn, subscribe } from '../../test/fakes/receiver.ts'
+import { EVENT_KEYS } from '../../test/fixtures/events.ts'
 import { until } from '../../test/until.ts'
 import { walk } from '../../test/walk.ts'
 
@@ -214,7 +215,7 @@ describe('sandbox events', () => {
         const [delivery, ...more] = await deliveriesOf(id)
         expect(more).toEqual([])
         expect(delivery).toMatchObject({ event, status: 'pending', payload: { event } })
-        expect(Object.keys(delivery.payload.data)).toEqual(KEYS[event])
+        expect(Object.keys(delivery.payload.data)).toEqual(EVENT_KEYS[event])
       }
       for (const { id } of [unsubscribed, stranger]) expect(await deliveriesOf(id)).toEqual([])
     },
@@ -289,14 +290,3 @@ describe('sandbox events', () => {
     expect((await seller.post(EVENTS, { payload })).status).toBe(401)
   })
 })
-
-/** The payload's keys by §6.3, in order. */
-const KEYS: Record<WebhookEvent, string[]> = {
-  'order.created': [
-    ...['order_id', 'slice_key', 'listing_id', 'quantity', 'price', 'currency', 'item_name'],
-    ...['buyer_name', 'delivery_address'],
-  ],
-  'listing.sold': ['listing_id', 'order_id', 'quantity_sold', 'remaining_quantity'],
-  'order.cancelled': ['order_id', 'cancelled_by'],
-  'order.label_ready': ['order_id', 'has_label', 'label_url', 'tracking_code'],
-}

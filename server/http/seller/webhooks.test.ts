@@ -177,9 +177,7 @@ describe('POST /v1/webhooks', () => {
     const { status, body } = await register({ events: ['order.created', event] })
     expect(status).toBe(422)
     expect(body.error.fields).toEqual({
-      'events.1': [
-        'The selected events.1 is not valid. Possible: order.created, order.cancelled, order.label_ready, listing.sold.',
-      ],
+      'events.1': [`The selected events.1 is not valid. Possible: ${WEBHOOK_EVENTS.join(', ')}.`],
     })
   })
 

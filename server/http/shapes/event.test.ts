@@ -3,6 +3,7 @@ import { CANCELLERS, WEBHOOK_EVENTS, type WebhookEvent } from '../../enums.ts'
 import { sampleData } from '../../sandbox/sample-events.ts'
 import { type Seller, startTestApp, type TestApp } from '../../test/app.ts'
 import { mismatchesOf } from '../../test/described-responses.ts'
+import { EVENT_KEYS } from '../../test/fixtures/events.ts'
 import { cardItem, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import {
   act,
@@ -15,23 +16,6 @@ import {
   shipsBy,
 } from '../../test/fixtures/orders.ts'
 
-/** The keys of each event's data by §6.3, in order. */
-const KEYS: Record<WebhookEvent, string[]> = {
-  'order.created': [
-    'order_id',
-    'slice_key',
-    'listing_id',
-    'quantity',
-    'price',
-    'currency',
-    'item_name',
-    'buyer_name',
-    'delivery_address',
-  ],
-  'listing.sold': ['listing_id', 'order_id', 'quantity_sold', 'remaining_quantity'],
-  'order.cancelled': ['order_id', 'cancelled_by'],
-  'order.label_ready': ['order_id', 'has_label', 'label_url', 'tracking_code'],
-}
 const ADDRESS_KEYS = [
   'full_name',
   'street',
@@ -72,7 +56,7 @@ const named = ({ $ref }: { $ref: string }) =>
 /** Compares an event with §6.3 and with its published schema. */
 function expectAsPublished(recorded: RecordedEvent): void {
   expect(mismatch(recorded), JSON.stringify(recorded)).toBeNull()
-  expect(Object.keys(recorded.data)).toEqual(KEYS[recorded.event as WebhookEvent])
+  expect(Object.keys(recorded.data)).toEqual(EVENT_KEYS[recorded.event as WebhookEvent])
   const address = recorded.data.delivery_address
   if (address) expect(Object.keys(address)).toEqual(ADDRESS_KEYS)
 }
@@ -89,8 +73,8 @@ describe('the published data of events', () => {
     'the published data of %s requires exactly the specified keys, in order',
     (event) => {
       const { data } = named(schemaOf(event)).properties
-      expect(Object.keys(named(data).properties)).toEqual(KEYS[event])
-      expect(named(data).required).toEqual(KEYS[event])
+      expect(Object.keys(named(data).properties)).toEqual(EVENT_KEYS[event])
+      expect(named(data).required).toEqual(EVENT_KEYS[event])
     },
   )
 
