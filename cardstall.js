@@ -30,6 +30,7 @@ function saveMemory() {
   if (isSet || process.platform === 'win32') return
   process.execve(
     process.execPath,
+    // biome-ignore lint/style/useTemplate: an old Node must be able to read this file.
     [process.execPath, option + '=8'].concat(process.execArgv, process.argv.slice(1)),
     Object.assign({ MALLOC_ARENA_MAX: '1' }, process.env),
   )
