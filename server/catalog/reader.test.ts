@@ -327,7 +327,7 @@ describe('CatalogReader.refresh', () => {
     expect(name()).toBe('New')
   })
 
-  it('the snapshot includes the items of listings after one refresh, which items that the database lacks cost once for each version of the catalog', async () => {
+  it('the snapshot includes the items of listings after one refresh, and an item that the database lacks causes one refresh for each version of the catalog', async () => {
     let refreshes = 0
     const counted = await openCatalog({
       begin: (...work) => {

@@ -73,7 +73,7 @@ describe('the key cache', () => {
     expect((await unchanged.there.get('/v1/me')).status).toBe(200)
   })
 
-  it('a seller who sends the same settings again, and their holiday, leave all keys in the cache', async () => {
+  it('all keys stay in the cache when a seller sends the same settings again, or changes the holiday', async () => {
     const { accountId, key } = await app.seller()
     const tools = app.withKey(key)
     const heard: unknown[] = []

@@ -190,7 +190,8 @@ const split = (words: string[], isAttribute: boolean[]) => ({
 })
 
 /**
- * The ways to divide a query, those with the most words in the name first: for each word, whether it is an attribute.
+ * The ways to divide a query, those with the most words in the name first: for each word, whether it is an attribute. In
+ * `mew ex 151`, the number belongs to the name, or is the card's number or set.
  */
 function divisions<T>(
   words: string[],
