@@ -35,12 +35,13 @@ export function withHandler(sql: Sql, handler: Statement['handler']): Sql {
 /**
  * Observes a statement.
  *
- * @param ended called when the statement has ended, before its caller is notified; with the error if it failed
+ * @param ended called when the statement has ended, before its caller is notified; with the error if it failed. It can
+ *   return another error for the caller
  * @param nextBatch called when a cursor requests its next batch of rows
  */
 export function observe(
   statement: Statement,
-  ended: (error?: unknown) => void,
+  ended: (error?: unknown) => unknown,
   nextBatch: () => void,
 ): void {
   let { resolve, reject } = statement
@@ -49,8 +50,7 @@ export function observe(
     resolve(rows)
   }
   const rejected = (error: unknown) => {
-    ended(error)
-    reject(error)
+    reject(ended(error) ?? error)
   }
   if (!statement.cursorFn)
     return void Object.assign(statement, { resolve: resolved, reject: rejected })

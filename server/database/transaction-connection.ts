@@ -1,7 +1,7 @@
 import { connectAlone, connectSingle } from './connect.ts'
 import type { Sql } from './sql.ts'
 import { handlerOf, observe, type Statement, withHandler } from './statements.ts'
-import { DatabaseUnavailable, isConnectionLoss } from './unavailable.ts'
+import { DatabaseUnavailable, isAborted, isConnectionLoss } from './unavailable.ts'
 
 /** A connection that runs one transaction at a time. It is discarded once it is closed. */
 export type TransactionConnection = {
@@ -124,7 +124,8 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
 }
 
 /**
- * Wraps the client to watch its statements.
+ * Wraps the client to watch its statements. A statement that fails because another one has aborted the transaction gets
+ * the error of that one.
  *
  * @param silent called repeatedly while the oldest pending statement has had no response for `thresholdMs`
  */
@@ -137,6 +138,8 @@ function watchSilence(
   const running = new Set<Statement>()
   let timer: NodeJS.Timeout | undefined
   let silentSince = 0
+  /** The error that has aborted the transaction. */
+  let failure: unknown
   const handler = handlerOf(client)
 
   const check = () => {
@@ -156,6 +159,9 @@ function watchSilence(
       running.delete(statement)
       restart()
       if (error === undefined || !isConnectionLoss(error)) answered()
+      // Of statements in one packet, the caller of a later one can be notified first.
+      if (!isAborted(error)) failure = error
+      return failure
     }
     observe(statement, ended, restart)
     timer ??= setInterval(check, thresholdMs / 2).unref()

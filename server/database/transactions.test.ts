@@ -75,6 +75,19 @@ describe('a transaction', () => {
     expect(await isThere(text)).toBe(false)
   })
 
+  it('statements sent together fail with the error that aborted their transaction, whichever caller hears first', async () => {
+    const code = (error: { code: string }) => error.code
+    let codes: unknown
+    const work = transactions.begin(async (db) => {
+      // Its caller hears of the error after that of the other statement.
+      const failing = db`select 1 / 0`.execute()
+      const first = (async () => await failing)()
+      codes = await Promise.all([first.catch(code), db`select 1`.catch(code)])
+    })
+    await expect(work).rejects.toThrow('rolled back')
+    expect(codes).toEqual(['22012', '22012'])
+  })
+
   it('a connection keeps nothing of the callers of its former transactions', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
@@ -425,6 +438,6 @@ describe('savepoints', () => {
         await outer`select 'alive again'`
       }),
     )
-    await expect(work).rejects.toThrow('current transaction is aborted')
+    await expect(work).rejects.toThrow('division by zero')
   })
 })

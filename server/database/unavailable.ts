@@ -86,6 +86,10 @@ export function isConnectionLoss(error: unknown): boolean {
 export const isReadOnly = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === '25006'
 
+/** Whether a statement failed only because an earlier one has aborted its transaction. */
+export const isAborted = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.code === '25P02'
+
 /** Whether PostgreSQL has rolled back the transaction, because it and others waited for each other. */
 export const isDeadlock = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === '40P01'

@@ -12,7 +12,7 @@ import {
   sendCart,
   ship,
 } from '../test/fixtures/orders.ts'
-import { untilLockWaiters } from '../test/lock-waiters.ts'
+import { untilLockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { receiveLongShipped } from './transitions.ts'
 
 /** All transactions take locks in the order of locks.ts, so that they cannot deadlock. */
@@ -191,6 +191,32 @@ async function storeLast(table: Table, id: number): Promise<TestApp> {
   }
   return startTestApp({ databaseUrl: app.databaseUrl })
 }
+
+describe('a checkout', () => {
+  it('a checkout that may not wait for the lock of a table responds with 503, whichever table it is', async () => {
+    const { databaseUrl, ctx } = await startTestApp({ template: 'fixture', settings: NO_LIMITS })
+    const [{ name } = { name: '' }] = await ctx.db<{ name: string }[]>`
+      select current_database() as name
+    `
+    await ctx.db.unsafe(`alter database ${name} set lock_timeout = 50`)
+    const impatient = await startTestApp({ databaseUrl, settings: NO_LIMITS })
+    const shop = await impatient.seller({ account: SHIPS })
+    const [listing] = await list(shop, cardItem({ quantity: 100 }))
+    // From the second time on, statements that are sent together are in one packet.
+    expect((await sendCart(impatient, [[listing!, 1]])).status).toBe(201)
+    const tables = ['listings', 'offer_changes', 'orders', 'events', 'mails']
+    const statuses: [string, number][] = []
+    for (const table of tables) {
+      const { status } = await whileLocked(
+        ctx,
+        (db) => db`lock table ${db(table)} in share mode`,
+        () => sendCart(impatient, [[listing!, 1]]),
+      )
+      statuses.push([table, status])
+    }
+    expect(statuses).toEqual(tables.map((table) => [table, 503]))
+  })
+})
 
 describe('the receipt of long-shipped orders', () => {
   it('receiving long-shipped orders locks their rows in the order of their ids', async () => {
