@@ -88,6 +88,26 @@ describe('a transaction', () => {
     expect(codes).toEqual(['22012', '22012'])
   })
 
+  it.each([
+    { setting: 'off', wanted: 'on' },
+    { setting: 'local', wanted: 'local' },
+    { setting: 'on', wanted: 'on' },
+    { setting: 'remote_apply', wanted: 'remote_apply' },
+  ])(
+    'a transaction that writes has synchronous_commit = $wanted if the database has $setting',
+    async ({ setting, wanted }) => {
+      const { db, url } = await testDatabase()
+      const [{ name } = { name: '' }] = await db<{ name: string }[]>`
+        select current_database() as name
+      `
+      await db.unsafe(`alter database ${name} set synchronous_commit = ${setting}`)
+      const { begin, end } = transactionsOn(url, 1)
+      const [row] = await begin((on) => on`select current_setting('synchronous_commit') as value`)
+      await end()
+      expect(row).toEqual({ value: wanted })
+    },
+  )
+
   it('a connection keeps nothing of the callers of its former transactions', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void

@@ -18,12 +18,19 @@ export type TransactionMode = 'write' | 'unboundedWrite' | 'snapshot'
 
 /**
  * These sessions are read-only outside of transactions. An administrator's `default_transaction_read_only`, which that
- * setting of the session hides, applies to the transaction.
+ * setting of the session hides, applies to the transaction. `synchronous_commit = off` does not: a crash of the database
+ * would lose changes that clients have a response for. Any other value is the administrator's choice.
  */
 const BEGIN_WRITE = [
   'begin isolation level read committed read write',
   'set local default_transaction_read_only to default',
-  `select set_config('transaction_read_only', current_setting('default_transaction_read_only'), true) as "readOnly"`,
+  `
+    select
+      set_config('transaction_read_only', current_setting('default_transaction_read_only'), true) as "readOnly",
+      case current_setting('synchronous_commit')
+        when 'off' then set_config('synchronous_commit', 'on', true)
+      end
+  `,
 ].join('; ')
 
 const MODES: Record<TransactionMode, string> = {
