@@ -165,6 +165,7 @@ function leaseDue(
       claimed.delivery_id as id,
       claimed.claim_id as "claimId",
       claimed.endpoint_id as "endpointId",
+      w.account_id as "accountId",
       w.disabled_at is null and w.deleted_at is null as "isWanted",
       w.secret_number as "secretNumber",
       e.event,
@@ -179,7 +180,7 @@ function leaseDue(
     -- OFFSET 0 forces one lookup per row: a hash join would read all events.
     cross join lateral (select * from events where id = claimed.event_id offset 0) e
     cross join lateral (
-      select disabled_at, deleted_at, secret_number
+      select account_id, disabled_at, deleted_at, secret_number
       from webhook_endpoints
       where id = claimed.endpoint_id
       offset 0

@@ -255,6 +255,41 @@ describe('endpoints that never respond', () => {
     await until('the other endpoint’s delivery is sent', () => well.arrived.length === 1)
     expect(held).toHaveLength(7 * 15 * INITIAL_CONCURRENCY)
   })
+
+  it('two sellers whose receivers become slow at maximum concurrency do not hold up other sellers', async () => {
+    const slow = [await app.seller(), await app.seller()]
+    const endpoints = await Promise.all(
+      slow.map((of) => Promise.all(Array.from({ length: 16 }, () => subscribe(of, receiver.url)))),
+    )
+    const writeToSlow = (count: number) =>
+      Promise.all(slow.map((of, i) => write(count, endpoints[i]!, of)))
+    await writeToSlow(MAX_CONCURRENCY)
+    startWorker()
+    const warm = slow.length * 16 * MAX_CONCURRENCY
+    await until('the endpoints are warm', () => receiver.arrived.length === warm)
+    const held = holding(receiver)
+    await writeToSlow(MAX_CONCURRENCY * 2)
+    signal()
+    await until('the attempts at all claimed deliveries are under way', async () => {
+      const [row] = await app.ctx.db<{ claimed: number }[]>`
+        select count(*) as claimed from delivery_queue where leased_until is not null
+      `
+      return held.length > 700 && held.length === row!.claimed
+    })
+
+    const well = await startReceiver()
+    for (let count = 1; count <= 3; count++) {
+      const other = await app.seller()
+      await subscribe(other, well.url)
+      await sendSampleEvent(app, other.accountId)
+      await until(
+        'the other seller’s delivery is sent',
+        () => well.arrived.length === count,
+        10_000,
+      )
+    }
+    expect(receiver.arrived).toHaveLength(warm + held.length)
+  })
 })
 
 describe('the concurrency of an endpoint', () => {

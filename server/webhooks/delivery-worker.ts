@@ -111,7 +111,7 @@ function deliveryWork(
   { pools, queue }: Tools,
   graceMs = GRACE_MS,
 ): Work<ClaimedDelivery> & { returnAll(): void } {
-  const limiter = endpointLimiter()
+  const limiter = endpointLimiter(CONCURRENCY)
   const queueCtx = { ...ctx, db: queue }
   const endpoints = endpointCache(queueCtx)
   const record = batch<RecordableOutcome>((outcomes) => recordOutcomes({ db: queue }, outcomes), {
@@ -155,7 +155,8 @@ function deliveryWork(
     graceMs,
 
     async claim(free) {
-      const max = Math.min(free, MAX_BATCH)
+      // A claim's limits are those of its start: if it took every free slot, none would be left for another seller.
+      const max = Math.min(Math.ceil(free / 2), MAX_BATCH)
       const isRecent = performance.now() - claimedForAllAt < CLAIM_FOR_ALL_INTERVAL_MS
       if (isRecent && limiter.hasBacklogCapacity()) {
         const claimed = await claimBacklog(max)

@@ -47,6 +47,7 @@ export type ClaimedDelivery = {
   id: number
   claimId: number
   endpointId: number
+  accountId: number
   /** The endpoint is neither disabled nor deleted. */
   isWanted: boolean
   /** The number of the endpoint's secret, which grows with each rotation. */

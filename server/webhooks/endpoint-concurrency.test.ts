@@ -9,11 +9,12 @@ import {
 
 const SHOP = 7
 const OTHER = 8
+const SLOTS = 1_000
 
 let limiter: Limiter
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  limiter = endpointLimiter()
+  limiter = endpointLimiter(SLOTS)
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -29,17 +30,18 @@ function capacityFor(endpointId: number): number {
 const DUE = new Date('2026-03-01T09:30:00Z')
 let ids = 0
 
-const claim = (count: number, endpointId = SHOP) =>
+/** Each endpoint belongs to an account of its own unless a test names one. */
+const claim = (count: number, endpointId = SHOP, accountId = endpointId) =>
   limiter.recordClaim(
-    Array.from({ length: count }, () => ({ endpointId, dueAt: DUE, id: ++ids })),
+    Array.from({ length: count }, () => ({ endpointId, accountId, dueAt: DUE, id: ++ids })),
     limiter.capacity(),
     false,
   )
 
 /** Claims deliveries one by one and begins to attempt them. */
-async function begin(count = 1, endpointId = SHOP) {
+async function begin(count = 1, endpointId = SHOP, accountId = endpointId) {
   for (let i = 0; i < count; i++) {
-    claim(1, endpointId)
+    claim(1, endpointId, accountId)
     expect(await settled(limiter.acquire(endpointId))).toBe(true)
   }
 }
@@ -113,6 +115,43 @@ describe('the concurrency of an endpoint', () => {
   })
 })
 
+describe('the share of a seller', () => {
+  it.each([
+    [1, 500, 700],
+    [2, 300, 425],
+    [10, 64, 96],
+  ])(
+    'with %i busy sellers of 16 endpoints, each seller holds %i to %i deliveries, and slots stay free',
+    async (sellers, least, most) => {
+      const accounts = Array.from({ length: sellers }, (_, i) => 100 + i)
+      const endpoints = accounts.flatMap((accountId) =>
+        Array.from({ length: 16 }, (_, i) => ({ accountId, endpointId: accountId * 100 + i })),
+      )
+      for (const { endpointId, accountId } of endpoints) {
+        for (let i = 0; i < MAX_CONCURRENCY; i++) {
+          claim(1, endpointId, accountId)
+          void limiter.acquire(endpointId)
+          limiter.release(endpointId, 'delivered')
+        }
+      }
+      const held = new Map(accounts.map((id) => [id, 0]))
+      for (let isClaimed = true; isClaimed; ) {
+        isClaimed = false
+        for (const { endpointId, accountId } of endpoints) {
+          const count = Math.min(capacityFor(endpointId), INITIAL_CONCURRENCY)
+          claim(count, endpointId, accountId)
+          held.set(accountId, held.get(accountId)! + count)
+          isClaimed ||= count > 0
+        }
+      }
+      expect(Math.min(...held.values())).toBeGreaterThanOrEqual(least)
+      expect(Math.max(...held.values())).toBeLessThanOrEqual(most)
+      expect([...held.values()].reduce((sum, n) => sum + n)).toBeLessThan(SLOTS)
+      expect(limiter.hasBacklogCapacity()).toBe(false)
+    },
+  )
+})
+
 describe('claims', () => {
   it('a fast endpoint has no capacity until half of its quota has finished', async () => {
     await warmUp()
@@ -164,7 +203,7 @@ describe('claims', () => {
   it('an endpoint is backlogged when a full claim took fewer of its deliveries than its capacity', async () => {
     await begin(1)
     limiter.release(SHOP, 'delivered')
-    const delivery = { endpointId: SHOP, dueAt: DUE, id: ++ids }
+    const delivery = { endpointId: SHOP, accountId: SHOP, dueAt: DUE, id: ++ids }
     limiter.recordClaim([delivery], limiter.capacity(), true)
     expect(limiter.hasBacklogCapacity()).toBe(true)
   })

@@ -1,6 +1,8 @@
 /** Concurrent attempts that one process makes at an endpoint: at first and after a failure, and at most. */
 export const INITIAL_CONCURRENCY = 2
 export const MAX_CONCURRENCY = 32
+/** A seller's endpoints together get this multiple of the worker's free slots. */
+const SHARE_OF_FREE = 2
 /** Deliveries that are claimed ahead for a fast endpoint: a claim for a few would cost more than sending them. */
 const PREFETCH = 224
 /** Real time. A delivery that waits for longer is returned: another process may have capacity for it. */
@@ -14,6 +16,10 @@ const IDLE_TTL_MS = 10_000
  * Limits the concurrent attempts at each endpoint, in this process. The limit starts at INITIAL_CONCURRENCY, grows by
  * one with each success, and falls back after a failure. An endpoint that never responds therefore occupies two of the
  * worker's deliveries, however long its queue is, and a small shop is not flooded.
+ *
+ * A seller's endpoints together hold at most about twice as many slots of the worker as are free: one busy seller two
+ * thirds, `n` busy sellers 2/(2n+1) each. The rest stays free for further sellers, however slow the busy ones are. Each
+ * endpoint may always have INITIAL_CONCURRENCY.
  */
 export type Limiter = {
   /** The number of deliveries of each endpoint that may be claimed; INITIAL_CONCURRENCY if the endpoint isn't listed. */
@@ -57,9 +63,10 @@ export type Capacity = {
 /** A position in an endpoint's queue, which is in this order. */
 export type Cursor = { dueAt: Date; id: number }
 
-type Claimed = Cursor & { endpointId: number }
+type Claimed = Cursor & { endpointId: number; accountId: number }
 
 type EndpointState = {
+  accountId: number
   /** The current limit of concurrent attempts. */
   concurrency: number
   attempting: number
@@ -73,13 +80,21 @@ type EndpointState = {
   lastUsedAt: number
 }
 
-/** Limits the concurrent deliveries of each endpoint in this process. */
-export function endpointLimiter(): Limiter {
+/**
+ * Limits the concurrent deliveries of each endpoint in this process.
+ *
+ * @param slots deliveries that the worker can hold
+ */
+export function endpointLimiter(slots: number): Limiter {
+  let free = slots
   const states = new Map<number, EndpointState>()
+  /** The number of each account's endpoints that hold deliveries. */
+  const busyEndpoints = new Map<number, number>()
   /** The last claim found as many deliveries as it was allowed to take, so there are probably more. */
   const backlogged = new Set<EndpointState>()
 
-  const newState = (): EndpointState => ({
+  const newState = (accountId: number): EndpointState => ({
+    accountId,
     concurrency: INITIAL_CONCURRENCY,
     attempting: 0,
     held: 0,
@@ -88,7 +103,29 @@ export function endpointLimiter(): Limiter {
     cursor: undefined,
     lastUsedAt: 0,
   })
-  const stateOf = (endpointId: number) => states.getOrInsertComputed(endpointId, newState)
+
+  const hold = (state: EndpointState, change: number) => {
+    const before = Math.sign(state.held)
+    state.held += change
+    free -= change
+    const busy = (busyEndpoints.get(state.accountId) ?? 0) + Math.sign(state.held) - before
+    if (busy > 0) busyEndpoints.set(state.accountId, busy)
+    else busyEndpoints.delete(state.accountId)
+  }
+
+  /**
+   * The number of deliveries that may be claimed. A fast endpoint gets none until half of its quota has finished, because
+   * small claims cost more than they bring.
+   */
+  const claimLimit = ({ accountId, concurrency, held, isFast }: EndpointState): number => {
+    const share = Math.floor((SHARE_OF_FREE * free) / (busyEndpoints.get(accountId) ?? 1))
+    const quota = Math.min(
+      concurrency + (isFast ? PREFETCH : 0),
+      Math.max(share, INITIAL_CONCURRENCY),
+    )
+    const isPrefetched = quota > concurrency
+    return isPrefetched && held > quota / 2 ? 0 : Math.max(quota - held, 0)
+  }
 
   const forgetIdle = () => {
     const before = performance.now() - IDLE_TTL_MS
@@ -136,16 +173,17 @@ export function endpointLimiter(): Limiter {
     recordClaim(claimed, capacity, isFull) {
       const byEndpoint = Map.groupBy(claimed, ({ endpointId }) => endpointId)
       for (const [i, id] of capacity.endpointIds.entries()) {
-        const state = stateOf(id)
+        const state = states.get(id)!
         if (isFull || (byEndpoint.get(id)?.length ?? 0) === capacity.limits[i]) {
           backlogged.add(state)
         } else reachedEnd(state)
       }
       for (const [id, deliveries] of byEndpoint) {
         const isNew = !states.has(id)
-        const state = stateOf(id)
+        const { accountId } = deliveries[0]!
+        const state = states.getOrInsertComputed(id, () => newState(accountId))
         if (isNew && (isFull || deliveries.length === INITIAL_CONCURRENCY)) backlogged.add(state)
-        state.held += deliveries.length
+        hold(state, deliveries.length)
         if (backlogged.has(state)) {
           state.cursor = { ...lastOf(deliveries), since: state.cursor?.since ?? performance.now() }
         }
@@ -153,7 +191,7 @@ export function endpointLimiter(): Limiter {
     },
 
     acquire(endpointId) {
-      const state = stateOf(endpointId)
+      const state = states.get(endpointId)!
       if (state.attempting < state.concurrency) {
         state.attempting++
         return Promise.resolve(true)
@@ -168,7 +206,7 @@ export function endpointLimiter(): Limiter {
         const decide = (isPermitted: boolean) => {
           clearTimeout(timer)
           if (isPermitted) state.attempting++
-          else state.held--
+          else hold(state, -1)
           resolve(isPermitted)
         }
         state.waiting.push(decide)
@@ -178,7 +216,7 @@ export function endpointLimiter(): Limiter {
     release(endpointId, outcome) {
       const state = states.get(endpointId)!
       state.attempting--
-      state.held--
+      hold(state, -1)
       state.lastUsedAt = performance.now()
       if (outcome === 'delivered') {
         state.concurrency = Math.min(state.concurrency + 1, MAX_CONCURRENCY)
@@ -195,11 +233,13 @@ export function endpointLimiter(): Limiter {
     },
 
     skip(endpointId) {
-      stateOf(endpointId).held--
+      hold(states.get(endpointId)!, -1)
     },
 
     returned(endpointId) {
-      const state = stateOf(endpointId)
+      // Without a state, the endpoint's next claim starts at the beginning of its queue.
+      const state = states.get(endpointId)
+      if (!state) return
       state.cursor = undefined
       backlogged.add(state)
     },
@@ -210,16 +250,6 @@ export function endpointLimiter(): Limiter {
       }
     },
   }
-}
-
-/**
- * The number of deliveries that may be claimed. A fast endpoint gets none until half of its quota has finished, because
- * small claims cost more than they bring.
- */
-function claimLimit({ concurrency, held, isFast }: EndpointState): number {
-  if (!isFast) return Math.max(concurrency - held, 0)
-  const quota = concurrency + PREFETCH
-  return held <= quota / 2 ? quota - held : 0
 }
 
 const lastOf = (claimed: Claimed[]): Cursor =>

@@ -11,6 +11,7 @@ const NEW: ClaimedDelivery = {
   id: 1,
   claimId: 1,
   endpointId: 7,
+  accountId: 3,
   isWanted: true,
   secretNumber: 1,
   event: 'order.cancelled',
