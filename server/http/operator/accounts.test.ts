@@ -248,7 +248,7 @@ describe('the account id in the path', () => {
 
 describe('PATCH /operator/v1/accounts/{id}', () => {
   it('changes of passwords hold no connection while they derive keys, so that other changes pass them', async () => {
-    const CHANGES = 30
+    const CHANGES = 20
     const ids = await Promise.all(
       Array.from({ length: CHANGES }, async () => (await create(newAccount())).body.data.id),
     )
