@@ -3,11 +3,12 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { startTestApp, type TestApp } from '../test/app.ts'
+import { NO_LIMITS } from '../test/fixtures/listings.ts'
 import { sampleValue } from '../test/metrics.ts'
 
 let app: TestApp
 beforeAll(async () => {
-  app = await startTestApp()
+  app = await startTestApp({ settings: NO_LIMITS })
   await app.app.listen({ port: 0, host: '127.0.0.1' })
 })
 
@@ -18,6 +19,23 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
 /** A parameter in a path of a description. */
 const PARAMETER = /\{\w+\}/g
+
+/** Some would find record 1 if the service read them as numbers. */
+const INVALID_IDS = [
+  ...['0', '-1', '1.5', '1e0', '0x1', '01', 'x', 'null', '%20', '1%00'],
+  ...['9007199254740992', '99999999999999999999'],
+]
+
+type Operation = { parameters?: { name: string; in: string; schema: { type?: string } }[] }
+
+/** The operations of a published API, and the part of its URLs that precedes their paths. */
+async function description(
+  api: string,
+): Promise<{ prefix: string; paths: Record<string, Record<string, Operation>> }> {
+  const file = new URL(`../../openapi/${api}.json`, import.meta.url)
+  const { servers, paths } = JSON.parse(await readFile(file, 'utf8'))
+  return { prefix: new URL(servers[0].url).pathname, paths }
+}
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -104,11 +122,10 @@ describe('URLs', () => {
 
   it('every path of the published APIs refuses each method that its description lacks, with the others in Allow', async () => {
     for (const api of ['seller', 'operator', 'tools']) {
-      const file = new URL(`../../openapi/${api}.json`, import.meta.url)
-      const { servers, paths } = JSON.parse(await readFile(file, 'utf8'))
-      const known = Object.entries<Record<string, object>>(paths)
+      const { prefix, paths } = await description(api)
+      const known = Object.entries(paths)
       for (const [path, operations] of known) {
-        const url = new URL(servers[0].url).pathname + path.replaceAll(PARAMETER, '1')
+        const url = prefix + path.replaceAll(PARAMETER, '1')
         for (const method of METHODS) {
           // A path such as /staff/me is also one of /staff/{id}.
           const isServed = known.some(
@@ -120,6 +137,30 @@ describe('URLs', () => {
           expect([url, method, status]).toEqual([url, method, 405])
           const allowed = headers.allow!.toLowerCase().split(', ')
           expect(allowed.filter((name) => name !== 'head')).toEqual(Object.keys(operations).sort())
+        }
+      }
+    }
+  })
+
+  it('every id in a path of the published APIs that is no positive safe integer gets a 404', async () => {
+    const seller = await app.seller()
+    for (const [api, client] of Object.entries({ seller, operator: app.operator, tools: seller })) {
+      const { prefix, paths } = await description(api)
+      for (const [path, operations] of Object.entries(paths)) {
+        for (const [method, { parameters = [] }] of Object.entries(operations)) {
+          for (const { name, in: place, schema } of parameters) {
+            if (place !== 'path' || schema.type !== 'integer') continue
+            for (const id of INVALID_IDS) {
+              const url = prefix + path.replace(`{${name}}`, id).replaceAll(PARAMETER, '1')
+              const { status, body } = await client[method as (typeof METHODS)[number]](url)
+              expect([method, url, status, body.error.type]).toEqual([
+                method,
+                url,
+                404,
+                'not_found',
+              ])
+            }
+          }
         }
       }
     }

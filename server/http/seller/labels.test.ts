@@ -233,10 +233,10 @@ describe('labels for shipped orders', () => {
 })
 
 describe('refused label requests', () => {
-  it('a label for an unknown, foreign or malformed order id returns 404', async () => {
+  it('a label for an unknown or foreign order id returns 404', async () => {
     const other = await app.seller()
     const foreign = await insertSlice(app.ctx.db, other.accountId)
-    for (const id of [foreign.orderIds[0], 999_999, 'abc', '0', '99999999999999999999']) {
+    for (const id of [foreign.orderIds[0], 999_999]) {
       const { status, body } = await seller.post(`/v1/orders/${id}/label`)
       expect([status, body.error.type]).toEqual([404, 'not_found'])
     }

@@ -18,8 +18,6 @@ import {
 } from '../../test/fixtures/orders.ts'
 import { endLockWaiters, untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
-const INVALID_IDS = ['999999', '9007199254740991', '9007199254740992', '0', '-1', '1.5', 'x']
-
 let app: TestApp
 /** Offers all three shipping options. */
 let seller: Seller
@@ -329,11 +327,11 @@ describe('tracking codes', () => {
 describe('order of checks', () => {
   const wrongCode = { tracking_code: 7 }
 
-  it.each(INVALID_IDS)('POST /v1/orders/%s/ship returns 404 whatever the body', async (id) => {
+  it('POST /v1/orders/{order}/ship returns 404 for an unknown order whatever the body', async () => {
     const newcomer = await app.seller({ account: { payoutVerified: false } })
     for (const payload of [undefined, wrongCode, { tracking_code: 'X' }]) {
       for (const shop of [seller, newcomer]) {
-        const { status, body } = await ship(shop, id as never, payload)
+        const { status, body } = await ship(shop, 999_999, payload)
         expect([status, body.error.type]).toEqual([404, 'not_found'])
       }
     }

@@ -391,13 +391,10 @@ describe('DELETE /v1/webhooks/{webhookEndpoint}', () => {
     expect(await endpointOf(seller, id!)).toMatchObject({ active: true })
   })
 
-  it.each(['999999', '0', '-1', '1.5', '1e3', 'x', '9007199254740992', '99999999999999999999'])(
-    'DELETE /v1/webhooks/%s returns 404',
-    async (id) => {
-      const { status, body } = await seller.delete(`${WEBHOOKS}/${id}`)
-      expect([status, body.error.type]).toEqual([404, 'not_found'])
-    },
-  )
+  it('DELETE /v1/webhooks/{webhookEndpoint} returns 404 for an unknown endpoint', async () => {
+    const { status, body } = await seller.delete(`${WEBHOOKS}/999999`)
+    expect([status, body.error.type]).toEqual([404, 'not_found'])
+  })
 
   it('DELETE /v1/webhooks/{webhookEndpoint} accepts an empty JSON body', async () => {
     const [id] = await fill(1)
