@@ -5,6 +5,8 @@ export type Budget = {
   leftMs: number
   /** Statements in flight. */
   running: number
+  /** The seller whose request it is, once it is known: all of their requests have a share of the transactions. */
+  accountId?: number
   /** Start of the current period with statements in flight. */
   since: number
   /** The response was sent, or the shared work has ended: what it started in the background is no longer limited. */

@@ -73,7 +73,11 @@ const REFUSED_BY_STANDBY = '0A000'
 /** SQLSTATE of a savepoint whose BEGIN failed: no active transaction. */
 const OUTSIDE_TRANSACTION = '25P01'
 
-type Waiter = { serve(connection: TransactionConnection): void; fail(error: Error): void }
+type Waiter = {
+  accountId: number | undefined
+  serve(connection: TransactionConnection): void
+  fail(error: Error): void
+}
 
 /**
  * Opens a pool for transactions. The client's own `begin` is unsafe: if the connection is lost during a transaction,
@@ -84,7 +88,8 @@ type Waiter = { serve(connection: TransactionConnection): void; fail(error: Erro
  * A transaction that writes is aborted if it would commit more than `writeMs` after it began. Incremental syncs rely
  * on this: they look back further than that, and so find rows that were committed after their `updated_at`.
  *
- * A frozen server occupies no connection for long: every wait for it has a time limit of this process.
+ * A frozen server occupies no connection for long: every wait for it has a time limit of this process. The requests of one
+ * seller hold at most a third of the connections, but at least two.
  *
  * @param max transactions that run at the same time; further ones are queued
  */
@@ -94,6 +99,10 @@ export function transactionsOn(
   { circuit = circuitFor(url), ...own }: Partial<TransactionLimits> & { circuit?: Circuit } = {},
 ): Transactions {
   const limits = { ...TRANSACTION_LIMITS, ...own }
+  // A seller's transactions can wait for each other's locks: they must not hold the connections of all sellers.
+  const maxOfAccount = Math.max(2, Math.floor(max / 3))
+  /** Connections that the requests of each seller hold. */
+  const held = new Map<number, number>()
   const idle: TransactionConnection[] = []
   const waiting = new Set<Waiter>()
   const open = new Set<TransactionConnection>()
@@ -121,32 +130,61 @@ export function transactionsOn(
     return connection
   }
 
-  const take = async (waitMs: number, mode: TransactionMode): Promise<TransactionConnection> => {
+  const mayHold = (accountId: number | undefined) =>
+    accountId === undefined || (held.get(accountId) ?? 0) < maxOfAccount
+
+  const addHeld = (accountId: number | undefined, number: 1 | -1) => {
+    if (accountId === undefined) return
+    const sum = (held.get(accountId) ?? 0) + number
+    if (sum === 0) held.delete(accountId)
+    else held.set(accountId, sum)
+  }
+
+  const take = async (
+    waitMs: number,
+    mode: TransactionMode,
+    accountId: number | undefined,
+  ): Promise<TransactionConnection> => {
     if (hasEnded) throw connectionsClosed()
     if (circuit.unavailable) throw circuit.unavailable
     if (mode !== 'snapshot' && committing.number >= max) {
       throw new DatabaseUnavailable('Commits don’t end: the database may wait for a standby.')
     }
+    if (mayHold(accountId)) {
+      const connection = freeConnection()
+      if (connection) {
+        addHeld(accountId, 1)
+        return connection
+      }
+    }
+    if (waiting.size >= limits.maxWaiting) {
+      throw new DatabaseUnavailable('Too many transactions are waiting for a connection.')
+    }
+    return waitForConnection(waitMs, accountId)
+  }
+
+  const freeConnection = (): TransactionConnection | undefined => {
     for (let connection = idle.pop(); connection; connection = idle.pop()) {
       if (!connection.closed) return connection
       discard(connection)
     }
-    if (open.size - stale.size < max) return newConnection()
-    if (waiting.size >= limits.maxWaiting) {
-      throw new DatabaseUnavailable('Too many transactions are waiting for a connection.')
-    }
-    return waitForConnection(waitMs)
+    return open.size - stale.size < max ? newConnection() : undefined
   }
 
-  const waitForConnection = (waitMs: number): Promise<TransactionConnection> =>
+  const waitForConnection = (
+    waitMs: number,
+    accountId: number | undefined,
+  ): Promise<TransactionConnection> =>
     new Promise((resolve, reject) => {
       const done = () => {
         clearTimeout(timer)
         waiting.delete(waiter)
       }
       const waiter: Waiter = {
+        accountId,
         serve(connection) {
           done()
+          addHeld(accountId, 1)
           resolve(connection)
         },
         fail(error) {
@@ -167,10 +205,11 @@ export function transactionsOn(
     connection.close()
   }
 
-  const release = (connection: TransactionConnection) => {
+  const release = (connection: TransactionConnection, accountId: number | undefined) => {
+    addHeld(accountId, -1)
     const isUsable = !connection.closed && !stale.has(connection)
     if (!isUsable) discard(connection)
-    const [next] = waiting
+    const next = waiting.values().find((waiter) => mayHold(waiter.accountId))
     if (next && isUsable) next.serve(connection)
     else if (next && open.size - stale.size < max) next.serve(newConnection())
     else if (isUsable) idle.push(connection)
@@ -194,9 +233,14 @@ export function transactionsOn(
     const now = performance.now()
     const leftMs = budget ? Math.min(limits.waitMs, beginWait(budget, now)) : limits.waitMs
     try {
-      const connection = await take(Math.max(1, leftMs), mode)
+      const accountId = budget?.accountId
+      const connection = await take(Math.max(1, leftMs), mode, accountId)
       const remainingMs = Math.max(1, leftMs - (performance.now() - now))
-      return await runOn(connection, work, mode, remainingMs, budget !== undefined)
+      try {
+        return await runOn(connection, work, mode, remainingMs, budget !== undefined)
+      } finally {
+        release(connection, accountId)
+      }
     } finally {
       if (budget) endWait(budget, performance.now())
     }
@@ -257,7 +301,6 @@ export function transactionsOn(
     } finally {
       clearTimeout(timer)
       limit.stop()
-      release(connection)
     }
   }
 

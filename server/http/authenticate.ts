@@ -181,6 +181,7 @@ function conclude(
   withValue(admission, done, ({ caller, limit, problem }) => {
     showLimit(reply, limit)
     request.caller = caller
+    request.databaseTime.accountId = caller.account.id
     done(problem)
   })
 }

@@ -30,6 +30,7 @@ export const guardDashboard =
     if (limit.exceeded) throw tooMany(ctx, kind, limit)
     requirePageMember(member, pageMember(request))
     request.member = member
+    request.databaseTime.accountId = member.accountId
   }
 
 /**

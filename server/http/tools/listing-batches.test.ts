@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, hold, items, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
 import { buy, cancel, openShop, SHIPS, sendCart } from '../../test/fixtures/orders.ts'
+import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -21,6 +22,41 @@ const remove = async (seller: Client, ...items: unknown[]) =>
 const read = async (seller: Client, id: number) =>
   (await seller.get(`/tools/v1/listings/${id}`)).body.data
 const errorsOf = (results: { errors?: object }[]) => results.map(({ errors }) => errors)
+
+/** Connections of the pool of transactions. */
+const CONNECTIONS = 10
+
+describe('many batches of one seller at the same time', () => {
+  it('batches of one seller that wait for each other hold up no write of others', async () => {
+    const [busy, other, buyersShop] = [await app.seller(), await app.seller(), await openShop(app)]
+    const [contested] = (await list(busy, cardItem())) as [number]
+    const [own] = (await list(other, cardItem())) as [number]
+    const [sold] = (await list(buyersShop, cardItem({ quantity: 5 }))) as [number]
+    const service = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
+    const waiting = service.withKey(busy.key)
+    let ended = 0
+    const { batches, statuses, seenEnded } = await whileLocked(
+      app.ctx,
+      (db) => db`select from listings where id = ${contested} for update`,
+      async () => {
+        const batches = Array.from({ length: 2 * CONNECTIONS }, async (_, i) => {
+          await change(waiting, { id: contested, price: i + 1 })
+          ended++
+        })
+        await untilLockWaiters(app.ctx.db, 3)
+        const others = service.withKey(other.key)
+        const statuses = [
+          (await others.patch(`/v1/listings/${own}`, { payload: { price: 7 } })).status,
+          (await others.post('/v1/listings', { payload: { items: items(2) } })).status,
+          (await sendCart(service, [[sold, 1]])).status,
+        ]
+        return { batches, statuses, seenEnded: ended }
+      },
+    )
+    await Promise.all(batches)
+    expect([statuses, seenEnded]).toEqual([[200, 200, 201], 0])
+  })
+})
 
 describe('POST /tools/v1/listings/changes', () => {
   it('a batch has the same effect as its changes sent as PATCH requests one after the other', async () => {
