@@ -4,7 +4,7 @@ var OLDEST_NODE = 26
 
 if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
   process.stderr.write(
-    `Cardstall needs Node ${OLDEST_NODE} or later, but this is ${process.versions.node}. Use "npm start", which runs the Node that npm installed.\n`,
+    `Cardstall needs Node ${OLDEST_NODE} or later, but this is ${process.versions.node}. Use "npm start", which runs the Node that "npm ci" installed. If you did, it installed none, because it was told to leave out development dependencies or install scripts: run it without these options.\n`,
   )
   process.exit(1)
 } else {

@@ -473,7 +473,7 @@ describe.concurrent('a start that cannot succeed', () => {
     const ended = await runToEnd(['serve'], {}, { node: oldNode! })
     expectOneLine(
       ended,
-      `Cardstall needs Node 26 or later, but this is ${version}. Use "npm start", which runs the Node that npm installed.`,
+      `Cardstall needs Node 26 or later, but this is ${version}. Use "npm start", which runs the Node that "npm ci" installed. If you did, it installed none, because it was told to leave out development dependencies or install scripts: run it without these options.`,
     )
   })
 })
