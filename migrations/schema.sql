@@ -462,6 +462,8 @@ create table mails (
   erased boolean default false not null,
   secret text,
   checkout_id bigint,
+  account_id bigint,
+  is_slow boolean default false not null,
   constraint mails_pkey PRIMARY KEY (id),
   constraint mails_attempts_check CHECK (attempts >= 0),
   constraint mails_failed_have_a_reason CHECK (status <> 'failed'::text OR error IS NOT NULL),
@@ -473,8 +475,11 @@ create table mails (
 );
 CREATE INDEX mails_done ON public.mails USING btree (created_at) WHERE (status <> 'waiting'::text);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (status = 'waiting'::text);
+CREATE INDEX mails_due_of_account ON public.mails USING btree (account_id, next_attempt_at, id) WHERE ((status = 'waiting'::text) AND (account_id IS NOT NULL) AND (NOT is_slow));
+CREATE INDEX mails_first ON public.mails USING btree (next_attempt_at, id) WHERE ((status = 'waiting'::text) AND (account_id IS NULL) AND (NOT is_slow));
 CREATE INDEX mails_recipient ON public.mails USING btree (lower(recipient), id);
 CREATE INDEX mails_slice ON public.mails USING btree (slice_id, id) WHERE (slice_id IS NOT NULL);
+CREATE INDEX mails_slow ON public.mails USING btree (next_attempt_at, id) WHERE ((status = 'waiting'::text) AND is_slow);
 CREATE TRIGGER mails_blank_erased BEFORE UPDATE ON mails FOR EACH ROW WHEN (new.erased) EXECUTE FUNCTION blank_erased_mail();
 
 create table member_sessions (

@@ -39,7 +39,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       returning not exists (select from tier_runs) as first
     `
     if (!begun || begun.first) return
-    const changed = await db<(TierChange & { isClosed: boolean })[]>`
+    const changed = await db<(TierChange & { accountId: number; isClosed: boolean })[]>`
       update accounts
       set seller_tier = change.after
       from unnest(
@@ -50,7 +50,7 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       -- The operator may have set another tier meanwhile.
       where accounts.id = change.id and accounts.seller_tier = change.before
       returning
-        shop_name as "shopName", email, change.before, change.after,
+        accounts.id as "accountId", shop_name as "shopName", email, change.before, change.after,
         closed_at is not null as "isClosed"
     `
     if (changed.length === 0) return
@@ -58,7 +58,10 @@ export async function recalculateTiers(ctx: Context): Promise<void> {
       tx,
       changed
         .filter(({ isClosed }) => !isClosed)
-        .map((seller) => tierEmail(tx, seller, BECAUSE_OF_SALES)),
+        .map((seller) => ({
+          ...tierEmail(tx, seller, BECAUSE_OF_SALES),
+          accountId: seller.accountId,
+        })),
     )
     await tx.signal('keys')
   })

@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import type { Signals } from '../database/signals.ts'
 import type { Metrics } from '../metrics.ts'
 import { batch } from '../queue/batch.ts'
+import { openTurns } from '../queue/turns.ts'
 import {
   drainQueue,
   startWorker,
@@ -10,9 +11,9 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { deliverMail } from './deliver-mail.ts'
-import type { ClaimedMail, Handled, Mailer, MailerOptions } from './mail.ts'
+import type { ClaimedMail, Handled, MailError, Mailer, MailerOptions } from './mail.ts'
 import { openMailer } from './mailer.ts'
-import { claimMails, recordSuccesses } from './outbox.ts'
+import { claimMails, claimMailsInTurn, recordSuccesses } from './outbox.ts'
 
 /** At a shutdown, time for messages to finish, because one that is interrupted while it is accepted is sent twice. */
 const GRACE_MS = 5_000
@@ -53,6 +54,8 @@ function mailWork(ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<Cl
   const record = batch<Handled>((handled) => recordSuccesses(ctx, handled), {
     max: mailer.concurrency,
   })
+  const turns = mailer.limits && openTurns(mailer.limits, (turn) => claimMailsInTurn(ctx, turn))
+  const claim = turns ? turns.claim : (max: number) => claimMails(ctx, max)
   let failures = 0
   let pausedUntil = 0
   return {
@@ -61,14 +64,19 @@ function mailWork(ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<Cl
     graceMs,
     async claim(max) {
       if (performance.now() < pausedUntil) return []
-      if (failures < MAX_SERVER_FAILURES) return claimMails(ctx, max)
+      if (failures < MAX_SERVER_FAILURES) return claim(max)
       // A single e-mail finds out whether the server accepts e-mails again.
-      const mails = await claimMails(ctx, 1)
+      const mails = await claim(1)
       if (mails.length > 0) pausedUntil = performance.now() + pauseAfter(failures)
       return mails
     },
     async run(mail, stopping) {
-      const failure = await deliverMail(ctx, mailer, mail, record, stopping)
+      let failure: MailError | undefined
+      try {
+        failure = await deliverMail(ctx, mailer, mail, record, stopping)
+      } finally {
+        turns?.end(mail, failure?.isUnanswered === true)
+      }
       failures = failure?.isOfAll ? failures + 1 : 0
       pausedUntil = performance.now() + pauseAfter(failures)
     },

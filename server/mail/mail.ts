@@ -10,12 +10,17 @@ export type NewMail = {
   secret?: string
   /** The slice that it is about. */
   sliceId?: number
+  /**
+   * The seller whose turn it takes; by default the seller of the slice. E-mails of no seller are sent first: a person waits
+   * for them.
+   */
+  accountId?: number
   /** The checkout that it is about, if it is about all of its slices. `sliceId` is the first of them then. */
   checkoutId?: number
 }
 
 /** An e-mail in the outbox, whatever its status. */
-export type Mail = Omit<NewMail, 'secret' | 'sliceId' | 'checkoutId'> & {
+export type Mail = Omit<NewMail, 'secret' | 'sliceId' | 'accountId' | 'checkoutId'> & {
   id: number
   status: MailStatus
   /** The reason of the last failure. */
@@ -92,6 +97,8 @@ export class MailError extends Error {
   readonly isOfAll: boolean
   /** Whether the server may have accepted the e-mail: such attempts are limited, because each can deliver it again. */
   readonly mayHaveArrived: boolean
+  /** Whether the server did not answer in time about this recipient or message, as the next attempt may find as well. */
+  readonly isUnanswered: boolean
   readonly summary: string
 
   constructor(
@@ -101,6 +108,7 @@ export class MailError extends Error {
       isOfServer?: boolean
       isOfAll?: boolean
       mayHaveArrived?: boolean
+      isUnanswered?: boolean
       summary?: string
     },
   ) {
@@ -109,6 +117,7 @@ export class MailError extends Error {
     this.isOfServer = options.isOfServer ?? false
     this.isOfAll = options.isOfAll ?? this.isOfServer
     this.mayHaveArrived = options.mayHaveArrived ?? false
+    this.isUnanswered = options.isUnanswered ?? false
     this.summary = options.summary ?? message
   }
 }
@@ -123,6 +132,11 @@ export type Mailer = {
   /** E-mails that it can handle at the same time. */
   concurrency: number
   /**
+   * Limits of e-mails at the same time: of one seller, and of those that the server may not answer. Undefined if each e-mail
+   * is handled at once, so that none has to wait.
+   */
+  limits?: { perSeller: number; slow: number }
+  /**
    * @param signal aborts the attempt; the e-mail may have been sent nevertheless
    * @throws MailError
    */
@@ -136,4 +150,11 @@ export type MailerOptions = {
 }
 
 /** An e-mail claimed by this process; `attempts` is the fencing token (queue/README.md). */
-export type ClaimedMail = Mail & { id: number; attempts: number }
+export type ClaimedMail = Mail & {
+  id: number
+  attempts: number
+  /** The seller whose turn it takes. */
+  accountId: number | null
+  /** Whether the mail server did not answer the attempt before. */
+  isSlow: boolean
+}

@@ -3,6 +3,8 @@ import type { Mailer, MailerOptions } from './mail.ts'
 
 /** Each message being sent has an SMTP connection of its own. */
 const SMTP_CONCURRENCY = 3
+/** One seller's recipients that the server doesn't answer for must not delay the e-mails of others. */
+const SMTP_LIMITS = { perSeller: 2, slow: 1 }
 /** Without a mail server, only the database limits how many e-mails are handled. */
 const LOCAL_CONCURRENCY = 100
 
@@ -32,6 +34,7 @@ function lazySmtpMailer(...parameters: Parameters<typeof import('./smtp.ts').smt
   const open = async () => (await import('./smtp.ts')).smtpMailer(...parameters)
   return {
     concurrency: SMTP_CONCURRENCY,
+    limits: SMTP_LIMITS,
     async deliver(mail, signal) {
       opening ??= open()
       return (await opening).deliver(mail, signal)

@@ -5,6 +5,7 @@ import { inTransaction } from '../database/in-transaction.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { type MailServer, startMailServer } from '../test/fakes/mail-server.ts'
 import { advance } from '../test/fixtures/listings.ts'
+import { insertSlice } from '../test/fixtures/orders.ts'
 import { until } from '../test/until.ts'
 import { whileReplaced } from '../test/while-replaced.ts'
 import { deliverMail } from './deliver-mail.ts'
@@ -680,6 +681,82 @@ describe('many e-mails', () => {
     await app.runMail()
     const sent = await app.ctx.db`select recipient from mails where status = 'sent'`
     expect(sent).toHaveLength(others.length)
+  })
+
+  /** Opens a shop. The returned function sends e-mails about one of its orders. */
+  const openShop = async () => {
+    const { accountId } = await app.seller()
+    const { sliceId } = await insertSlice(app.ctx.db, accountId)
+    return async (recipients: string[]) => {
+      for (const to of recipients) await sendMail(app.ctx, { ...MAIL, to }, { sliceId })
+    }
+  }
+
+  it('e-mails that a person waits for are sent first, and then shops take turns', async () => {
+    const [large, small] = [await openShop(), await openShop()]
+    const { promise: threeArrived, resolve } = Promise.withResolvers<void>()
+    server.end = (done) => {
+      if (mailServer.received.length === 3) resolve()
+      threeArrived.then(() => done())
+    }
+    await large(numbered(5, 'large.example'))
+    await small(['buyer@small.example'])
+    await sendMail(app.ctx, MAIL)
+    await app.runMail()
+    const [first, second, third, ...others] = mailServer.received.map(({ to }) => to[0]!)
+    expect([first, second, third].toSorted()).toEqual([
+      '0@large.example',
+      'buyer@small.example',
+      MAIL.to,
+    ])
+    expect(others).toHaveLength(4)
+  })
+
+  it('recipients that the server never answers for delay no other e-mail, and are asked for once per attempt', async () => {
+    const [unlucky, other] = [await openShop(), await openShop()]
+    const silent = numbered(3, 'silent.example')
+    const asked: string[] = []
+    server.recipient = (done, to) => {
+      if (to.endsWith('@silent.example')) asked.push(to)
+      else done()
+    }
+    // The connections are open when the server becomes silent.
+    await sendTo(numbered(9, 'shops.example'))
+    await unlucky(silent)
+    await app.runMail({ timeoutMs: 300 })
+    expect(asked.toSorted()).toEqual(silent)
+    expect(
+      await app.ctx.db`select distinct attempts, error from mails where status = 'waiting'`,
+    ).toEqual([{ attempts: 1, error: 'The mail server did not respond in time.' }])
+
+    asked.length = 0
+    await advance(app.operator, 60)
+    await unlucky(numbered(3, 'unlucky.example'))
+    await other(numbered(3, 'other.example'))
+    const worker = startMailWorker(app.ctx, { graceMs: 0 })
+    try {
+      await until('the others are sent', () => mailServer.received.length === 15)
+      await until('a repeat is under way', () => asked.length > 0)
+    } finally {
+      await worker.stop()
+    }
+    expect(asked).toHaveLength(1)
+  })
+
+  it('first attempts that the server does not answer leave a connection to other shops', async () => {
+    const [unlucky, other] = [await openShop(), await openShop()]
+    server.recipient = (done, to) => {
+      if (!to.endsWith('@silent.example')) done()
+    }
+    await unlucky(numbered(6, 'silent.example'))
+    await other(numbered(3, 'other.example'))
+    await sendTo(['kanto@shops.example'])
+    const worker = startMailWorker(app.ctx, { graceMs: 0 })
+    try {
+      await until('the others are sent', () => mailServer.received.length === 4)
+    } finally {
+      await worker.stop()
+    }
   })
 
   it('after an outage, a mail worker sends the e-mails without a signal', async () => {

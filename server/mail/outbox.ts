@@ -4,8 +4,9 @@ import { hasAddress } from '../database/has-address.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db, Fragment } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
-import { claimStillHeld } from '../queue/claim.ts'
+import { claimStillHeld, waitingAccounts } from '../queue/claim.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
+import { isUnlimited, type Turn } from '../queue/turns.ts'
 import { DAYS } from '../time/units.ts'
 import {
   type ClaimedMail,
@@ -39,19 +40,24 @@ export async function sendMails(
   if (mails.length === 0) return
   await db`
     insert into mails (
-      recipient, subject, text, secret, slice_id, checkout_id, created_at, next_attempt_at
+      recipient, subject, text, secret, slice_id, account_id, checkout_id, created_at,
+      next_attempt_at
     )
     select
-      recipient, subject, text, secret, slice_id, checkout_id, ${now()}::timestamptz,
-      ${now()}::timestamptz
+      recipient, subject, text, secret, slice_id,
+      coalesce(account_id, (select slices.account_id from slices where slices.id = slice_id)),
+      checkout_id, ${now()}::timestamptz, ${now()}::timestamptz
     from unnest(
       ${mails.map(({ to }) => to)}::text[],
       ${mails.map(({ subject }) => oneLine(subject))}::text[],
       ${mails.map(({ text }) => text)}::text[],
       ${mails.map(({ secret }) => secret ?? null)}::text[],
       ${mails.map(({ sliceId }) => sliceId ?? about.sliceId ?? null)}::bigint[],
+      ${mails.map(({ accountId }) => accountId ?? null)}::bigint[],
       ${mails.map(({ checkoutId }) => checkoutId ?? null)}::bigint[]
-    ) with ordinality as mail (recipient, subject, text, secret, slice_id, checkout_id, index)
+    ) with ordinality as mail (
+      recipient, subject, text, secret, slice_id, account_id, checkout_id, index
+    )
     order by index
   `
   await signal('mail')
@@ -128,7 +134,7 @@ export async function resendMail(ctx: Context, id: number): Promise<Mail> {
   const { db, now, signal } = ctx
   const { count } = await db`
     update mails
-    set status = 'waiting', attempts = 0, next_attempt_at = ${now()}
+    set status = 'waiting', attempts = 0, is_slow = false, next_attempt_at = ${now()}
     where id = ${id} and status = 'failed' and not erased
   `
   const [mail] = await db<Mail[]>`
@@ -184,31 +190,94 @@ const deletedSecret = ({ db, config }: Context) =>
 
 /** Claims the e-mails that have been due longest (queue/README.md). */
 export async function claimMails(ctx: Context, max: number): Promise<ClaimedMail[]> {
-  const { db, now } = ctx
-  const mails = await db<ClaimedMail[]>`
-    update mails
-    set
-      attempts = attempts + 1,
-      error = case when leased_until is null then error else ${INTERRUPTED} end,
-      leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-    where id = any(array(
+  const { db } = ctx
+  const mails = await leaseMails(
+    ctx,
+    db`
       select id
       from mails
-      where
-        status = 'waiting'
-        and next_attempt_at <= ${now()}
-        and attempts < ${MAX_ATTEMPTS}
-        and (leased_until is null or leased_until < clock_timestamp())
+      where ${isDue(ctx)}
       order by next_attempt_at, id
       limit ${max}
       for update skip locked
-    ))
-    returning id, recipient as "to", subject, text, attempts, created_at as "createdAt"
-  `
-  // Reads every e-mail that is due, so it runs once none can be claimed instead of before each claim.
-  if (mails.length === 0) await failInterrupted(ctx, 'mails', MAX_ATTEMPTS, deletedSecret(ctx))
+    `,
+  )
+  if (mails.length === 0) await failInterruptedMails(ctx)
   return mails
 }
+
+/**
+ * Claims e-mails: those that people wait for, then one whose last attempt got no answer, then one of each seller whose turn
+ * it is.
+ */
+export async function claimMailsInTurn(ctx: Context, turn: Turn): Promise<ClaimedMail[]> {
+  const { db } = ctx
+  const { max, after, excluded, withSlow } = turn
+  const mails = await leaseMails(
+    ctx,
+    db`
+      with recursive ${waitingAccounts(db, 'mails', after, db`status = 'waiting' and not is_slow`)}
+      select unnest((
+        array(
+          select id
+          from mails
+          where account_id is null and not is_slow and ${isDue(ctx)}
+          order by next_attempt_at, id
+          limit ${max}
+          for update skip locked
+        )
+        || array(
+          select id
+          from mails
+          where is_slow and ${isDue(ctx)}
+          order by next_attempt_at, id
+          limit ${withSlow ? 1 : 0}
+          for update skip locked
+        )
+        || array(
+          select due.id
+          from waiting
+          cross join lateral (
+            select id
+            from mails
+            where account_id = waiting.account_id and not is_slow and ${isDue(ctx)}
+            order by next_attempt_at, id
+            limit 1
+            for update skip locked
+          ) due
+          where waiting.account_id <> all(${excluded}::bigint[])
+          limit ${max}
+        )
+      )[1:${max}])
+    `,
+  )
+  if (mails.length === 0 && isUnlimited(turn)) await failInterruptedMails(ctx)
+  return mails
+}
+
+const isDue = ({ db, now }: Context) => db`
+  status = 'waiting'
+  and next_attempt_at <= ${now()}
+  and attempts < ${MAX_ATTEMPTS}
+  and (leased_until is null or leased_until < clock_timestamp())
+`
+
+/** @param ids a query for the ids of locked e-mails */
+const leaseMails = ({ db }: Context, ids: Fragment): Promise<ClaimedMail[]> => db<ClaimedMail[]>`
+  update mails
+  set
+    attempts = attempts + 1,
+    error = case when leased_until is null then error else ${INTERRUPTED} end,
+    leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+  where id = any(array(${ids}))
+  returning
+    id, recipient as "to", subject, text, attempts, created_at as "createdAt",
+    account_id as "accountId", is_slow as "isSlow"
+`
+
+/** Reads every e-mail that is due, so it runs once none can be claimed instead of before each claim. */
+const failInterruptedMails = (ctx: Context) =>
+  failInterrupted(ctx, 'mails', MAX_ATTEMPTS, deletedSecret(ctx))
 
 /** Records that a mailer has handled e-mails. */
 export async function recordSuccesses(ctx: Context, handled: Handled[]): Promise<void> {
@@ -251,7 +320,7 @@ export async function recordSuccesses(ctx: Context, handled: Handled[]): Promise
 export async function recordFailure(
   ctx: Context,
   mail: ClaimedMail,
-  { message, isPermanent, isOfServer, mayHaveArrived }: MailError,
+  { message, isPermanent, isOfServer, mayHaveArrived, isUnanswered }: MailError,
 ): Promise<{ isFailed: boolean }> {
   const { db, now } = ctx
   const delayUncounted =
@@ -265,6 +334,7 @@ export async function recordFailure(
       status = ${delay === undefined ? 'failed' : 'waiting'},
       attempts = attempts - ${delayUncounted === undefined ? 0 : 1},
       error = ${message},
+      is_slow = ${isUnanswered},
       next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
       leased_until = null
       ${delay === undefined ? deletedSecret(ctx) : db``}

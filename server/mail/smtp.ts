@@ -12,6 +12,12 @@ const TIMEOUT_MS = 15_000
  * and an e-mail that is given up meanwhile arrives again with the next attempt.
  */
 const REPLY_TIMEOUTS = 8
+/**
+ * Limits the time until the server has accepted sender and recipient, in multiples of the timeout. A server that asks the
+ * recipient's server first gives up within half a minute by default. The five minutes of RFC 5321 would keep a connection
+ * that others need, and nothing arrives twice, because the message is sent later.
+ */
+const RECIPIENT_TIMEOUTS = 4
 /** Limits an attempt, in multiples of the timeout: a server can be slow with each line of its replies. */
 const ATTEMPT_TIMEOUTS = 12
 const MAX_REPLY_CHARACTERS = 200
@@ -62,6 +68,8 @@ export function smtpMailer(
   return {
     async deliver(mail, signal) {
       let message: Readable | undefined
+      let timer: NodeJS.Timeout | undefined
+      const unaccepted = new AbortController()
       try {
         await server.sendMail({
           from,
@@ -74,9 +82,17 @@ export function smtpMailer(
           // Suppresses out-of-office replies.
           headers: { 'Auto-Submitted': 'auto-generated' },
           xMailer: false,
-          signal: AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUTS * timeoutMs)]),
+          signal: AbortSignal.any([
+            signal,
+            unaccepted.signal,
+            AbortSignal.timeout(ATTEMPT_TIMEOUTS * timeoutMs),
+          ]),
           onStream: (stream) => {
             message = stream
+            // The pool repeats an e-mail whose connection was closed: both have one limit.
+            timer ??= setTimeout(() => {
+              if (!message?.readableDidRead) unaccepted.abort()
+            }, RECIPIENT_TIMEOUTS * timeoutMs)
           },
         } satisfies SendMailOptions & WatchedMail as SendMailOptions)
         return 'sent'
@@ -84,6 +100,8 @@ export function smtpMailer(
         throw mailErrorFrom(error as SmtpError, {
           mayHaveArrived: message?.readableDidRead === true,
         })
+      } finally {
+        clearTimeout(timer)
       }
     },
     async close() {
@@ -131,7 +149,7 @@ function mailErrorFrom(error: SmtpError, { mayHaveArrived }: { mayHaveArrived: b
       const message = 'The mail server did not respond in time.'
       // Later silence can be about the recipient or the message.
       const isConnecting = timeoutType !== undefined && timeoutType !== 'SOCKET_TIMEOUT'
-      return isConnecting ? ofServer(message) : new MailError(message, {})
+      return isConnecting ? ofServer(message) : new MailError(message, { isUnanswered: true })
     }
     case 'EDNS':
       return ofServer('The DNS lookup of the mail server failed.')

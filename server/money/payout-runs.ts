@@ -216,14 +216,15 @@ const hex = (bytes: Buffer) => `\\x${bytes.toString('hex')}`
 
 function emailsAbout(ctx: Context, due: DuePayout[], deductions: Deduction[]): NewMail[] {
   const deductionsBy = Map.groupBy(deductions, ({ accountId }) => accountId)
-  return [...Map.groupBy(due, ({ accountId }) => accountId)].map(([accountId, payouts]) =>
-    payoutSentEmail(
+  return [...Map.groupBy(due, ({ accountId }) => accountId)].map(([accountId, payouts]) => ({
+    ...payoutSentEmail(
       ctx,
       payouts[0]!,
       payouts.filter(({ amountCents }) => amountCents > 0),
       deductionsBy.get(accountId) ?? [],
     ),
-  )
+    accountId,
+  }))
 }
 
 type Debt = { sliceId: number; accountId: number; cents: number }

@@ -279,6 +279,8 @@ describe('the example for systemd', () => {
       sliceKey: null,
       createdAt: now,
       sentAt: null,
+      accountId: null,
+      isSlow: false,
     } as const
     const sent = mailer.deliver({ ...mail, ...state }, AbortSignal.timeout(10_000))
     expect(await sent.finally(() => mailer.close())).toBe('sent')
