@@ -1,4 +1,5 @@
 import type { Signals } from '../database/signals.ts'
+import { openTurns } from '../queue/turns.ts'
 import {
   drainQueue,
   startWorker,
@@ -11,8 +12,8 @@ import { type PhotoContext, takePhoto } from './take-photo.ts'
 
 /** Bounds the memory for downloaded files, up to 10 MB each. */
 const CONCURRENCY = 6
-/** One seller's unresponsive URLs must not delay the photos of other sellers. */
-const CONCURRENCY_PER_SELLER = 2
+/** Unresponsive URLs of some sellers must not delay the photos of others. */
+const LIMITS = { perSeller: 2, slow: 3 }
 
 /** Fetches photos as they become due. */
 export const startPhotoWorker = (
@@ -24,29 +25,20 @@ export const startPhotoWorker = (
 export const runDuePhotos = (ctx: PhotoContext): Promise<void> => drainQueue(ctx, photoWork(ctx))
 
 function photoWork(ctx: PhotoContext): Work<ClaimedPhoto> {
-  const runningByAccount = new Map<number, number>()
-  const isBusy = (accountId: number) =>
-    (runningByAccount.get(accountId) ?? 0) >= CONCURRENCY_PER_SELLER
-
+  const turns = openTurns<ClaimedPhoto>(LIMITS, async (turn) => {
+    const photo = await claimPhoto(ctx, turn)
+    return photo ? [photo] : []
+  })
   return {
     queue: 'photos',
     concurrency: CONCURRENCY,
-
-    /** Claims one photo per call, so that the next call knows whether its seller has reached the limit. */
-    async claim() {
-      const photo = await claimPhoto(ctx, [...runningByAccount.keys()].filter(isBusy))
-      if (!photo) return []
-      runningByAccount.set(photo.accountId, (runningByAccount.get(photo.accountId) ?? 0) + 1)
-      return [photo]
-    },
-
+    claim: turns.claim,
     async run(photo, stopping) {
+      let isFailing = false
       try {
-        await takePhoto(ctx, photo, stopping)
+        isFailing = (await takePhoto(ctx, photo, stopping)) === 'unanswered'
       } finally {
-        const running = runningByAccount.get(photo.accountId)! - 1
-        if (running > 0) runningByAccount.set(photo.accountId, running)
-        else runningByAccount.delete(photo.accountId)
+        turns.end(photo, isFailing)
       }
     },
   }

@@ -390,7 +390,9 @@ describe('a claim of a photo', () => {
     await db`analyze photos`
     const read = await begin((db) =>
       rowsRead(db, 'photos', async () => {
-        expect(await claimPhoto({ ...app.ctx, db }, [busy])).toMatchObject({ url: at('other') })
+        expect(await claimPhoto({ ...app.ctx, db }, { after: 0, excluded: [busy] })).toMatchObject({
+          url: at('other'),
+        })
       }),
     )
     expect(read).toBeLessThan(150)
@@ -413,7 +415,9 @@ describe('a claim of a photo', () => {
     const busy: number[] = []
     const read = await inTransaction(app.ctx, (tx) =>
       rowsRead(tx.db, 'photos', async () => {
-        for (let claim = 0; claim < 3; claim++) busy.push((await claimPhoto(tx, busy))!.accountId)
+        for (let claim = 0; claim < 3; claim++) {
+          busy.push((await claimPhoto(tx, { after: 0, excluded: busy }))!.accountId)
+        }
       }),
     )
     expect(new Set(busy).size).toBe(3)
@@ -579,6 +583,60 @@ describe('the photo worker', () => {
     }
     const [three, two] = [await photosOf(hanging[0]!), await photosOf(hanging[1]!)]
     for (const { status } of [...three, ...two]) expect(status).toBe('waiting')
+  })
+
+  it('sellers whose last photo got no response share three of the six slots, however many photos of theirs wait', async () => {
+    const failing: number[] = []
+    for (const shop of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      failing.push(await insertListingWithPhotos(app, at(`dropped-${shop}`)))
+    }
+    respond = (req) => req.socket.destroy()
+    const hung = new Set<string>()
+    const worker = startPhotoWorker(app.ctx)
+    try {
+      await until('all have failed', async () => {
+        const photos = await Promise.all(failing.map(photoOf))
+        return photos.every(({ error }) => error !== null)
+      })
+      respond = (req, res) => {
+        if (req.url!.startsWith('/hang')) hung.add(req.url!)
+        else res.end(PICTURE)
+      }
+      for (const id of failing) {
+        const urls = [1, 2, 3].map((number) => at(`hang-${id}-${number}`))
+        await app.ctx.db`delete from photos where listing_id = ${id}`
+        await insertPhotos(app.ctx.db, id, urls, app.ctx.now())
+      }
+      await app.ctx.signal('photos')
+      await until('three hang', () => hung.size === 3)
+      const id = await insertListingWithPhotos(app, at('1'), at('2'), at('3'))
+      await app.ctx.signal('photos')
+      await until('the others are stored', async () => (await listing(id)).photos.length === 3)
+      expect(new Set([...hung].map((url) => url.split('-')[1])).size).toBe(3)
+      expect(hung.size).toBe(3)
+    } finally {
+      await worker.stop()
+    }
+  })
+
+  it('a slot goes to the next seller in turn, not to the photo that has waited longest', async () => {
+    const many = await Promise.all(
+      [1, 2, 3].map((shop) =>
+        insertListingWithPhotos(app, ...[1, 2, 3].map((number) => at(`many-${shop}-${number}`))),
+      ),
+    )
+    await advance(1)
+    const id = await insertListingWithPhotos(app, at('single'))
+    const waiting: (() => void)[] = []
+    const requested: string[] = []
+    respond = (req, res) => {
+      requested.push(req.url!)
+      waiting.push(() => res.end(PICTURE))
+      if (requested.length >= 6) for (const send of waiting.splice(0)) send()
+    }
+    await app.runPhotos()
+    expect(requested.slice(0, 6)).toContain('/single.jpg')
+    for (const other of [...many, id]) expect((await listing(other)).photos).not.toEqual([])
   })
 
   it('a stopped photo worker releases its photos, and the attempts do not count', async () => {

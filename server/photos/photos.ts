@@ -4,8 +4,9 @@ import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
 import { notFound } from '../errors.ts'
 import { addNotice } from '../notices/notices.ts'
-import { claimStillHeld } from '../queue/claim.ts'
+import { claimStillHeld, waitingAccounts } from '../queue/claim.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
+import type { Turn } from '../queue/turns.ts'
 import { delayAfter, MAX_ATTEMPTS, type Photo, POSTPONED_MS } from './photo.ts'
 
 /** A photo claimed by this process; `attempts` is the fencing token (queue/README.md). */
@@ -22,65 +23,16 @@ export type ClaimedPhoto = {
 /** Lease of a claim: longer than a download (20 s) and two uploads to a bucket (45 s each). */
 const LEASE_SECONDS = 120
 
-/** Due photos that a claim looks at before it searches seller by seller. */
-const OLDEST = 100
-
 const LISTING_DELETED = 'The listing was deleted.'
 
-/**
- * Claims the photo that has been due longest (queue/README.md).
- *
- * @param excludedAccounts accounts whose due photos have to wait
- */
+/** Claims the photo that has been due longest of the next seller whose turn it is (queue/README.md). */
 export async function claimPhoto(
   ctx: Context,
-  excludedAccounts: number[] = [],
+  { after, excluded }: Pick<Turn, 'after' | 'excluded'> = { after: 0, excluded: [] },
 ): Promise<ClaimedPhoto | undefined> {
   const { db } = ctx
-  const at = ctx.now()
-  const isDue = db`
-    photos.status = 'waiting'
-    and photos.next_attempt_at <= ${at}
-    and photos.attempts < ${MAX_ATTEMPTS}
-    and (photos.leased_until is null or photos.leased_until < clock_timestamp())
-  `
   const [photo] = await db<ClaimedPhoto[]>`
-    with recursive oldest as (
-      select id, account_id, next_attempt_at
-      from photos
-      where ${isDue}
-      order by next_attempt_at
-      limit ${OLDEST}
-    ),
-    -- The sellers with waiting photos, then a null: a loose index scan, as in webhooks/delivery-queue.ts.
-    waiting as (
-      (
-        select account_id from photos where status = 'waiting' order by account_id limit 1
-      )
-      union all
-      select (
-        select next.account_id
-        from photos next
-        where next.status = 'waiting' and next.account_id > waiting.account_id
-        order by next.account_id
-        limit 1
-      )
-      from waiting
-      where waiting.account_id is not null
-    ),
-    longest_due as (
-      select waiting.account_id
-      from waiting
-      cross join lateral (
-        select next_attempt_at, id
-        from photos
-        where photos.account_id = waiting.account_id and ${isDue}
-        order by next_attempt_at, id
-        limit 1
-      ) first
-      where waiting.account_id <> all(${excludedAccounts}::bigint[])
-      order by first.next_attempt_at, first.id
-    )
+    with recursive ${waitingAccounts(db, 'photos', after, db`status = 'waiting'`)}
     update photos
     set
       attempts = attempts + 1,
@@ -88,32 +40,25 @@ export async function claimPhoto(
       leased_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     from listings
     where
-      photos.id = coalesce(
-        (
-          select photos.id
-          from oldest
-          join photos on photos.id = oldest.id
-          where oldest.account_id <> all(${excludedAccounts}::bigint[]) and ${isDue}
-          order by oldest.next_attempt_at
+      photos.id = (
+        select due.id
+        from waiting
+        -- Another claim may have locked the seller's first photo, or all of them.
+        cross join lateral (
+          select id
+          from photos
+          where
+            photos.account_id = waiting.account_id
+            and status = 'waiting'
+            and next_attempt_at <= ${ctx.now()}
+            and attempts < ${MAX_ATTEMPTS}
+            and (leased_until is null or leased_until < clock_timestamp())
+          order by next_attempt_at, id
           limit 1
-          for update of photos skip locked
-        ),
-        -- Only if there may be others: this visits every seller with waiting photos.
-        (
-          select due.id
-          from longest_due
-          -- Another claim may have locked the seller's first photo, or all of them.
-          cross join lateral (
-            select id
-            from photos
-            where photos.account_id = longest_due.account_id and ${isDue}
-            order by next_attempt_at, id
-            limit 1
-            for update skip locked
-          ) due
-          where (select count(*) from oldest) = ${OLDEST}
-          limit 1
-        )
+          for update skip locked
+        ) due
+        where waiting.account_id <> all(${excluded}::bigint[])
+        limit 1
       )
       and listings.id = photos.listing_id
     returning
@@ -126,7 +71,7 @@ export async function claimPhoto(
       listings.status = 'removed' as "listingIsRemoved"
   `
   // Reads every photo that is due, so it runs once none can be claimed instead of before each claim.
-  if (!photo && excludedAccounts.length === 0) await failInterruptedPhotos(ctx)
+  if (!photo && after === 0 && excluded.length === 0) await failInterruptedPhotos(ctx)
   return photo
 }
 

@@ -23,26 +23,35 @@ export type PhotoContext = Context & { files: FileStore; network: Network; metri
  * failure is recorded on the photo and does not affect the listing.
  *
  * @param signal aborted when the process is about to end: an unfinished photo is released
+ * @returns `unanswered` if the server of the photo did not respond
  */
 export async function takePhoto(
   ctx: PhotoContext,
   photo: ClaimedPhoto,
   signal: AbortSignal,
-): Promise<void> {
-  if (photo.listingIsRemoved) return failForDeletedListing(ctx, photo)
+): Promise<'unanswered' | undefined> {
+  if (photo.listingIsRemoved) {
+    await failForDeletedListing(ctx, photo)
+    return undefined
+  }
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
     const name = await store(ctx, photo, picture, signal)
-    if (name === undefined) return
+    if (name === undefined) return undefined
     if (await attachPhoto(ctx, photo, name)) ctx.metrics.countPhotoAttempt('stored')
     else await discard(ctx, [photoFile(name), thumbnailFile(name)], signal)
+    return undefined
   } catch (error) {
-    if (signal.aborted) return releaseClaim(ctx, 'photos', photo)
+    if (signal.aborted) {
+      await releaseClaim(ctx, 'photos', photo)
+      return undefined
+    }
     if (!(error instanceof PhotoError)) throw error
-    const { isPermanent, message, cause } = error
+    const { isPermanent, isUnanswered, message, cause } = error
     logFailure(ctx, photo, message, cause)
     await (isPermanent ? failPhoto : retryPhoto)(ctx, photo, message)
     ctx.metrics.countPhotoAttempt('failed')
+    return isUnanswered ? 'unanswered' : undefined
   }
 }
 

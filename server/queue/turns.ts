@@ -23,9 +23,9 @@ export const isUnlimited = ({ after, excluded, withSlow }: Turn) =>
 /**
  * Turns of sellers in the queue of one process. They follow the ids of the sellers, so a seller waits for one job of each
  * other seller, however many jobs these have. Slow jobs are those whose last attempt got no answer, and all of a seller
- * whose last attempt failed: together they hold a part of the slots, because each can hold its slot until it times out.
+ * whose last attempt got none: together they hold a part of the slots, because each can hold its slot until it times out.
  *
- * @param limits.perSeller jobs of one seller at the same time; one, if the last attempt failed
+ * @param limits.perSeller jobs of one seller at the same time; one, if the last attempt got no answer
  * @param limits.slow slow jobs at the same time
  * @param claimNext claims at most one job of each seller, and at most one whose last attempt got no answer
  */
