@@ -5,6 +5,12 @@ type Job = {
   isSlow?: boolean
 }
 
+/**
+ * Answers in a row after which a seller's jobs are no longer slow. A single one says little: each sale has an e-mail to the
+ * buyer and one to the seller.
+ */
+const MIN_ANSWERS = 10
+
 /** The jobs that may be claimed next. */
 export type Turn = {
   max: number
@@ -23,9 +29,10 @@ export const isUnlimited = ({ after, excluded, withSlow }: Turn) =>
 /**
  * Turns of sellers in the queue of one process. They follow the ids of the sellers, so a seller waits for one job of each
  * other seller, however many jobs these have. Slow jobs are those whose last attempt got no answer, and all of a seller
- * whose last attempt got none: together they hold a part of the slots, because each can hold its slot until it times out.
+ * without ten answers in a row since one got none: together they hold a part of the slots, because each can hold its slot
+ * until it times out.
  *
- * @param limits.perSeller jobs of one seller at the same time; one, if the last attempt got no answer
+ * @param limits.perSeller jobs of one seller at the same time; one, while they are slow
  * @param limits.slow slow jobs at the same time
  * @param claimNext claims at most one job of each seller, and at most one whose last attempt got no answer
  */
@@ -34,7 +41,8 @@ export function openTurns<J extends Job>(
   claimNext: (turn: Turn) => Promise<J[]>,
 ) {
   const running = new Map<number, number>()
-  const failing = new Set<number>()
+  /** Sellers whose jobs are slow, with the answers that each still needs. */
+  const failing = new Map<number, number>()
   const slow = new Set<J>()
   let after = 0
 
@@ -43,7 +51,8 @@ export function openTurns<J extends Job>(
     const isBusy = ([id, count]: [number, number]) =>
       count >= (failing.has(id) ? 1 : limits.perSeller)
     const busy = [...running].filter(isBusy).map(([id]) => id)
-    if (!withSlow) return { max, after, excluded: [...new Set([...busy, ...failing])], withSlow }
+    if (!withSlow)
+      return { max, after, excluded: [...new Set([...busy, ...failing.keys()])], withSlow }
     // A claim of several jobs could exceed the limit of slow ones.
     return { max: failing.size > 0 ? 1 : max, after, excluded: busy, withSlow }
   }
@@ -67,7 +76,7 @@ export function openTurns<J extends Job>(
       return jobs
     },
 
-    /** @param isFailing whether the seller's jobs are slow from now on */
+    /** @param isFailing whether the attempt got no answer */
     end(job: J, isFailing: boolean): void {
       const { accountId } = job
       slow.delete(job)
@@ -75,7 +84,8 @@ export function openTurns<J extends Job>(
       const count = running.get(accountId)! - 1
       if (count > 0) running.set(accountId, count)
       else running.delete(accountId)
-      if (isFailing) failing.add(accountId)
+      const missing = isFailing ? MIN_ANSWERS : (failing.get(accountId) ?? 0) - 1
+      if (missing > 0) failing.set(accountId, missing)
       else failing.delete(accountId)
     },
   }
