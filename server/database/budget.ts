@@ -5,8 +5,8 @@ export type Budget = {
   leftMs: number
   /** Statements in flight. */
   running: number
-  /** The seller whose request it is, once it is known: all of their requests have a share of the transactions. */
-  accountId?: number
+  /** The seller whose request it is, until the response is sent. All requests of a seller share connections. */
+  accountId?: number | undefined
   /** Start of the current period with statements in flight. */
   since: number
   /** The response was sent, or the shared work has ended: what it started in the background is no longer limited. */
@@ -31,6 +31,9 @@ export function currentBudget(): Budget | undefined {
   const budget = current.getStore()
   return budget?.isOver ? undefined : budget
 }
+
+/** The seller of the current request, also of one without a common time limit. */
+export const currentAccount = (): number | undefined => current.getStore()?.accountId
 
 /** Starts a wait, which `endWait` must end. Returns the remaining milliseconds. */
 export function beginWait(budget: Budget, now: number): number {

@@ -1,4 +1,4 @@
-import { beginWait, currentBudget, endWait } from './budget.ts'
+import { beginWait, currentAccount, currentBudget, endWait } from './budget.ts'
 import type { Circuit } from './circuit.ts'
 import { committingSessions } from './committing-sessions.ts'
 import { circuitFor, WRITE_LIMIT_MS } from './connect.ts'
@@ -233,7 +233,7 @@ export function transactionsOn(
     const now = performance.now()
     const leftMs = budget ? Math.min(limits.waitMs, beginWait(budget, now)) : limits.waitMs
     try {
-      const accountId = budget?.accountId
+      const accountId = currentAccount()
       const connection = await take(Math.max(1, leftMs), mode, accountId)
       const remainingMs = Math.max(1, leftMs - (performance.now() - now))
       try {

@@ -21,6 +21,7 @@ export function limitDatabaseTime(app: FastifyInstance): void {
     budget.isOver = request.routeOptions.config.isLong ?? false
     reply.raw.once('close', () => {
       budget.isOver = true
+      budget.accountId = undefined
     })
     withBudget(budget, done)
   })

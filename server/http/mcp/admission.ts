@@ -46,6 +46,7 @@ export async function admit(
     const error = challenge(ctx, path, message, 'invalid_token')
     throw await refusalOf(ctx, request, reply, error)
   }
+  request.databaseTime.accountId = access.account.id
   return { access }
 }
 

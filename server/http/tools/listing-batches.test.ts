@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Client, startTestApp, type TestApp } from '../../test/app.ts'
 import { advance, cardItem, hold, items, list, NO_LIMITS } from '../../test/fixtures/listings.ts'
+import { call } from '../../test/fixtures/mcp.ts'
+import { grantAccess } from '../../test/fixtures/oauth.ts'
 import { buy, cancel, openShop, SHIPS, sendCart } from '../../test/fixtures/orders.ts'
 import { untilLockWaiters, whileLocked } from '../../test/lock-waiters.ts'
 
@@ -22,41 +24,6 @@ const remove = async (seller: Client, ...items: unknown[]) =>
 const read = async (seller: Client, id: number) =>
   (await seller.get(`/tools/v1/listings/${id}`)).body.data
 const errorsOf = (results: { errors?: object }[]) => results.map(({ errors }) => errors)
-
-/** Connections of the pool of transactions. */
-const CONNECTIONS = 10
-
-describe('many batches of one seller at the same time', () => {
-  it('batches of one seller that wait for each other hold up no write of others', async () => {
-    const [busy, other, buyersShop] = [await app.seller(), await app.seller(), await openShop(app)]
-    const [contested] = (await list(busy, cardItem())) as [number]
-    const [own] = (await list(other, cardItem())) as [number]
-    const [sold] = (await list(buyersShop, cardItem({ quantity: 5 }))) as [number]
-    const service = await startTestApp({ databaseUrl: app.databaseUrl, settings: NO_LIMITS })
-    const waiting = service.withKey(busy.key)
-    let ended = 0
-    const { batches, statuses, seenEnded } = await whileLocked(
-      app.ctx,
-      (db) => db`select from listings where id = ${contested} for update`,
-      async () => {
-        const batches = Array.from({ length: 2 * CONNECTIONS }, async (_, i) => {
-          await change(waiting, { id: contested, price: i + 1 })
-          ended++
-        })
-        await untilLockWaiters(app.ctx.db, 3)
-        const others = service.withKey(other.key)
-        const statuses = [
-          (await others.patch(`/v1/listings/${own}`, { payload: { price: 7 } })).status,
-          (await others.post('/v1/listings', { payload: { items: items(2) } })).status,
-          (await sendCart(service, [[sold, 1]])).status,
-        ]
-        return { batches, statuses, seenEnded: ended }
-      },
-    )
-    await Promise.all(batches)
-    expect([statuses, seenEnded]).toEqual([[200, 200, 201], 0])
-  })
-})
 
 describe('POST /tools/v1/listings/changes', () => {
   it('a batch has the same effect as its changes sent as PATCH requests one after the other', async () => {
@@ -290,6 +257,50 @@ describe('POST /tools/v1/listings/changes', () => {
     for (const { id, units } of sold) {
       expect(await read(seller, id)).toMatchObject({ quantity: 20 - units })
     }
+  })
+
+  it('writes of one seller that wait for a lock delay no other seller and no sale, however many there are', async () => {
+    const [busy, other, shop] = [
+      await app.seller(),
+      await app.seller(),
+      await app.seller({ account: SHIPS }),
+    ]
+    const [[locked], [own], [onSale]] = [
+      await list(busy, cardItem()),
+      await list(other, cardItem()),
+      await list(shop, cardItem()),
+    ]
+    const member = await app.member(busy.accountId)
+    const token = await grantAccess(app, busy.accountId)
+    const writes = [
+      () => change(busy, { id: locked, price: 5 }),
+      () => member.patch(`/dashboard/api/listings/${locked}`, { payload: { price: 6 } }),
+      () => call(app, '/mcp/seller', 'change_listing', { listing: locked, price: 7 }, { token }),
+      () => remove(busy, { id: locked! }),
+    ]
+    let ended = 0
+    const { waiting } = await whileLocked(
+      app.ctx,
+      (db) => db`select from listings where id = ${locked!} for update`,
+      async () => {
+        // More of each kind than there are connections for transactions.
+        const waiting = writes.flatMap((write) =>
+          Array.from({ length: 12 }, () => write().finally(() => ended++)),
+        )
+        await untilLockWaiters(app.ctx.db)
+        const responses = await Promise.all([
+          change(other, { id: own, price: 5 }),
+          list(other, ...items(2)),
+          other.patch(`/v1/listings/${own}`, { payload: { price: 6 } }),
+          buy(app, [[onSale!, 1]]),
+        ])
+        expect(responses[0]).toMatchObject([{ status: 'changed' }])
+        expect(responses[2].status).toBe(200)
+        expect(ended).toBe(0)
+        return { waiting }
+      },
+    )
+    await Promise.all(waiting)
   })
 })
 
