@@ -4,6 +4,7 @@ import type { Db } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { markTracked } from '../orders/locks.ts'
 import { type Tracking, trackingUrlAfter } from '../orders/order.ts'
+import { isStorable } from '../text/storable.ts'
 import { readShipment, recordLabelReady, sendFirstCode } from './shipments.ts'
 
 /** Tracking that the operator received from the carrier. Absent fields keep their value. */
@@ -11,6 +12,13 @@ export type TrackingReport = {
   trackingCode?: string | undefined
   trackingUrl?: string | undefined
   status?: string | undefined
+}
+
+/** Checks that a slice exists. @throws not_found */
+export async function requireSlice({ db }: Context, sliceKey: string): Promise<void> {
+  if (!isStorable(sliceKey)) throw sliceNotFound()
+  const [found] = await db`select 1 from slices where slice_key = ${sliceKey}`
+  if (!found) throw sliceNotFound()
 }
 
 const sliceNotFound = () => notFound('There is no such slice.')

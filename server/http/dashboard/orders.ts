@@ -26,7 +26,7 @@ import { packingParameters, sendPackingPage } from '../packing-page.ts'
 import { wantsPage } from '../page.ts'
 import { pageOf, pageParameters, paginated } from '../paginate.ts'
 import { idList, type Query } from '../query.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import {
   Data,
@@ -81,9 +81,6 @@ const params = Type.Object({ order: PathId('Any row of the slice') })
 
 /** The orders of the member's shop, slice by slice. */
 export function ordersApi(app: App, ctx: Service): void {
-  const orderFirst = recordFirst<{ order: number }>(({ order }, { member }) =>
-    getSliceId(ctx, order, member.accountId),
-  )
   app.get(
     '/orders',
     {
@@ -232,7 +229,7 @@ export function ordersApi(app: App, ctx: Service): void {
   app.post(
     '/orders/:order/dispute/answer',
     {
-      ...orderFirst,
+      attachValidation: true,
       schema: {
         params,
         body: AnswerInput,
@@ -241,6 +238,7 @@ export function ordersApi(app: App, ctx: Service): void {
     },
     async (request) => {
       const { member, params, body } = request
+      await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
       const answer = answerOf(body)
       return {
         data: disputeJson(await answerDispute(ctx, member.accountId, params.order, answer)),
@@ -265,7 +263,7 @@ export function ordersApi(app: App, ctx: Service): void {
   app.post(
     '/orders/:order/ship',
     {
-      ...orderFirst,
+      attachValidation: true,
       schema: {
         params,
         body: Type.Optional(ShipInput),
@@ -274,6 +272,7 @@ export function ordersApi(app: App, ctx: Service): void {
     },
     async (request) => {
       const { member, params, body } = request
+      await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
       const account = await getAccount(ctx, member.accountId)
       const code = body?.tracking_code?.trim() || null
       const { slice } = await shipOrder(ctx, account, params.order, code, (tx) =>
@@ -286,7 +285,7 @@ export function ordersApi(app: App, ctx: Service): void {
   app.post(
     '/orders/:order/cancel',
     {
-      ...orderFirst,
+      attachValidation: true,
       schema: {
         params,
         body: CancelInput,
@@ -295,6 +294,7 @@ export function ordersApi(app: App, ctx: Service): void {
     },
     async (request) => {
       const { member, params, body } = request
+      await refuseInvalid(request, params.order, (id) => getSliceId(ctx, id, member.accountId))
       await cancelAsSeller(ctx, member.accountId, params.order, body)
       const account = await getAccount(ctx, member.accountId)
       return { data: await readOwnSlice(ctx, account, params.order) }

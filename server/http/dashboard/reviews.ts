@@ -5,7 +5,7 @@ import type { Review } from '../../reviews/review.ts'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, Nullable, Paginated, PathId, Text } from '../schema.ts'
 import { ReplyInput, ReviewSchema, reviewJson } from '../shapes/review.ts'
@@ -52,9 +52,7 @@ export function reviewsApi(app: App, ctx: Service): void {
   app.post(
     '/reviews/:review/reply',
     {
-      ...recordFirst<{ review: number }>(({ review }, { member }) =>
-        requireReview(ctx, member.accountId, review),
-      ),
+      attachValidation: true,
       schema: {
         params: Type.Object({ review: PathId('The review') }),
         body: Type.Object({
@@ -68,6 +66,7 @@ export function reviewsApi(app: App, ctx: Service): void {
     },
     async (request) => {
       const { member, params, body } = request
+      await refuseInvalid(request, params.review, (id) => requireReview(ctx, member.accountId, id))
       const review = await replyToReview(ctx, member.accountId, params.review, body)
       return { data: ownReviewJson(review) }
     },

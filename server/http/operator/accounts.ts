@@ -12,7 +12,6 @@ import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
 import { idList } from '../query.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Paginated, PathId, SearchText, Text } from '../schema.ts'
 import {
@@ -24,6 +23,7 @@ import {
   exampleAccount,
   exampleChangedAccount,
 } from '../shapes/account.ts'
+import { accountExists } from './must-exist.ts'
 
 /** As many as the longest page of another list. */
 const MAX_IDS = 100
@@ -48,7 +48,6 @@ const passwordSet = ({ password }: { password?: string | null }) =>
   password === undefined ? {} : { password_set: password !== null }
 
 export function accountRoutes(app: App, ctx: Service): void {
-  const accountFirst = recordFirst(({ id }) => getAccount(ctx, id))
   app.decorateRequest('passwordHash')
   app.post(
     '/accounts',
@@ -134,8 +133,8 @@ export function accountRoutes(app: App, ctx: Service): void {
     '/accounts/:id',
     {
       config: { auditAlso: passwordSet },
-      ...accountFirst,
-      preHandler: [accountFirst.preHandler, derivePassword],
+      preValidation: accountExists(ctx),
+      preHandler: derivePassword,
       schema: {
         operationId: 'changeAccount',
         summary: 'Change an account',

@@ -1,8 +1,9 @@
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { getAccount } from '../../accounts/accounts.ts'
 import { withoutCredentials } from '../../audit/secrets.ts'
 import type { Service } from '../../service.ts'
-import type { Endpoint } from '../../webhooks/endpoint.ts'
+import { type Endpoint, endpointNotFound } from '../../webhooks/endpoint.ts'
 import {
   enableEndpoint,
   listEndpoints,
@@ -10,11 +11,11 @@ import {
   requireEndpoint,
 } from '../../webhooks/endpoints.ts'
 import { resendDeliveries } from '../../webhooks/resend.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, PathId } from '../schema.ts'
 import { auditedPeriod, periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { EndpointSchema, endpointJson, exampleEndpoint } from '../shapes/webhook-endpoint.ts'
+import { pathId } from '../validate.ts'
 
 const account = { id: PathId('The account') }
 const accountAndEndpoint = Type.Object({ ...account, endpoint: PathId('The endpoint’s id') })
@@ -87,9 +88,7 @@ export function endpointRoutes(app: App, ctx: Service): void {
   app.post(
     '/accounts/:id/webhooks/:endpoint/resend',
     {
-      ...recordFirst<{ id: number; endpoint: number }>(({ id, endpoint }) =>
-        requireEndpoint(ctx, id, endpoint),
-      ),
+      preValidation: endpointExists(ctx),
       // Many deliveries are resent in many transactions.
       config: { audit: 'begun and ended', auditRequest: auditedPeriod, isLong: true },
       schema: {
@@ -110,4 +109,12 @@ export function endpointRoutes(app: App, ctx: Service): void {
       return reply.code(202).send({ data: { deliveries } })
     },
   )
+}
+
+/** A preValidation hook: an unknown endpoint gets 404 even if the body is invalid. */
+const endpointExists = (ctx: Service) => async (request: FastifyRequest) => {
+  const params = request.params as { id?: unknown; endpoint?: unknown }
+  const [accountId, id] = [pathId(params.id), pathId(params.endpoint)]
+  if (accountId === undefined || id === undefined) throw endpointNotFound()
+  await requireEndpoint(ctx, accountId, id)
 }

@@ -1,12 +1,11 @@
 import Type from 'typebox'
-import { getAccount } from '../../accounts/accounts.ts'
 import type { Service } from '../../service.ts'
 import { getStaff } from '../../staff/staff.ts'
 import { closingSignal } from '../closing.ts'
 import { openEventStream, STREAM_DESCRIPTION, streamSchema } from '../event-stream.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { PathId } from '../schema.ts'
+import { accountExists } from './must-exist.ts'
 
 export function eventStreamRoutes(app: App, ctx: Service): void {
   const closing = closingSignal(app)
@@ -17,7 +16,7 @@ export function eventStreamRoutes(app: App, ctx: Service): void {
       config: { isLong: true },
       // HEAD would wait for events without sending them.
       exposeHeadRoute: false,
-      ...recordFirst(({ id }) => getAccount(ctx, id)),
+      preValidation: accountExists(ctx),
       schema: {
         operationId: 'followEvents',
         summary: 'Follow an account’s events',
@@ -29,7 +28,6 @@ export function eventStreamRoutes(app: App, ctx: Service): void {
     },
     async (request, reply) => {
       const { staffId } = request.operator
-      await getAccount(ctx, request.params.id)
       return reply.send(
         await openEventStream(ctx, request, reply, {
           accountId: request.params.id,

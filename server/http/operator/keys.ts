@@ -1,10 +1,8 @@
 import Type from 'typebox'
-import { getAccount } from '../../accounts/accounts.ts'
 import { createKey, listKeys, revokeKey, rotateKey } from '../../keys/keys.ts'
 import type { Service } from '../../service.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, secretForOperator } from '../idempotency-key.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, PathId } from '../schema.ts'
 import {
@@ -15,6 +13,7 @@ import {
   keyJson,
   NewKey,
 } from '../shapes/api-key.ts'
+import { accountExists } from './must-exist.ts'
 
 const REPEATABLE =
   'With an `Idempotency-Key` you can safely repeat the request for 24 hours: the service keeps the response encrypted for this time.'
@@ -26,7 +25,7 @@ export function keyRoutes(app: App, ctx: Service): void {
   app.post(
     '/accounts/:id/keys',
     {
-      ...recordFirst(({ id }) => getAccount(ctx, id)),
+      preValidation: accountExists(ctx),
       schema: {
         operationId: 'createKey',
         summary: 'Create an API key',

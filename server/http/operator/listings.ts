@@ -1,11 +1,11 @@
 import Type from 'typebox'
 import { cardIdsOf } from '../../catalog/identifiers.ts'
 import { getAnyListing, listAllListings } from '../../listings/all-listings.ts'
+import { listingNotFound } from '../../listings/listings.ts'
 import { takeDownListing } from '../../listings/take-down.ts'
 import { listPhotos } from '../../photos/photos.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, OneOf, Paginated, PathId, SearchText, Words } from '../schema.ts'
 import {
@@ -15,6 +15,7 @@ import {
   operatorListingJson,
 } from '../shapes/operator-listing.ts'
 import { examplePhoto, PhotoSchema, photoJson } from '../shapes/photo.ts'
+import { mustExist } from './must-exist.ts'
 
 export function listingPhotoRoutes(app: App, ctx: Service): void {
   app.get(
@@ -102,7 +103,7 @@ export function operatorListingRoutes(app: App, ctx: Service): void {
   app.post(
     '/listings/:id/take-down',
     {
-      ...recordFirst(({ id }) => getAnyListing(ctx, id)),
+      preValidation: mustExist((id) => getAnyListing(ctx, id), listingNotFound),
       schema: {
         operationId: 'takeDownListing',
         summary: 'Take a listing down',

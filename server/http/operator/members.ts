@@ -4,10 +4,10 @@ import { inTransaction } from '../../database/in-transaction.ts'
 import { inviteMember, listMembers, removeMember } from '../../members/members.ts'
 import { endGrantsOfMember } from '../../oauth/grants.ts'
 import type { Service } from '../../service.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, PathId } from '../schema.ts'
 import { exampleMember, InvitationInput, MemberSchema, memberJson } from '../shapes/member.ts'
+import { accountExists } from './must-exist.ts'
 
 const account = { id: PathId('The account') }
 
@@ -15,7 +15,7 @@ export function invitationRoutes(app: App, ctx: Service): void {
   app.post(
     '/accounts/:id/invitations',
     {
-      ...recordFirst(({ id }) => getAccount(ctx, id)),
+      preValidation: accountExists(ctx),
       schema: {
         operationId: 'inviteMember',
         summary: 'Invite a member',

@@ -4,17 +4,16 @@ import { validationError } from '../../errors.ts'
 import { REFUND_BEARERS } from '../../money/posting.ts'
 import { RESOLUTIONS } from '../../orders/dispute.ts'
 import { openDispute, resolveDispute } from '../../orders/disputes.ts'
-import { getOrder } from '../../orders/orders.ts'
 import { refundOrder } from '../../orders/refund.ts'
 import { cancelOrder, receiveOrder } from '../../orders/transitions.ts'
 import type { Service } from '../../service.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Euros, OneOf, PathId, Words } from '../schema.ts'
 import { disputeMessage, exampleDispute, seenDispute } from '../shapes/dispute.ts'
 import { exampleOrder, exampleRefunded, OrderSchema, orderJson } from '../shapes/order.ts'
+import { orderExists } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The order row') })
 const transition = {
@@ -35,7 +34,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/cancel',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         ...transition,
         operationId: 'cancelOrder',
@@ -84,7 +83,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/refund',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         ...transition,
         operationId: 'refundOrder',
@@ -146,7 +145,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/dispute',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         ...transition,
         operationId: 'disputeOrder',
@@ -183,7 +182,7 @@ export function orderTransitionRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/resolve',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         ...transition,
         operationId: 'resolveDispute',

@@ -1,12 +1,11 @@
 import Type from 'typebox'
-import { getAccount } from '../../accounts/accounts.ts'
 import { listSetups, rejectSetup, SETUP_STATES, verifySetup } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, FilledText, OneOf, Paginated, PathId, Words } from '../schema.ts'
 import { examplePayoutSetup, PayoutSetupSchema, payoutSetupJson } from '../shapes/payout-setup.ts'
+import { accountExists } from './must-exist.ts'
 
 export function payoutSetupList(app: App, ctx: Service): void {
   app.get(
@@ -55,7 +54,7 @@ export function payoutSetupRoutes(app: App, ctx: Service): void {
   app.post(
     '/accounts/:id/payout-setup/verify',
     {
-      ...recordFirst(({ id }) => getAccount(ctx, id)),
+      preValidation: accountExists(ctx),
       schema: {
         ...decision,
         operationId: 'verifyPayoutSetup',
@@ -72,16 +71,15 @@ export function payoutSetupRoutes(app: App, ctx: Service): void {
         'x-example': { data: { ...examplePayoutSetup, state: 'verified' } },
       },
     },
-    async ({ params, body }) => {
-      await getAccount(ctx, params.id)
-      return { data: payoutSetupJson(await verifySetup(ctx, params.id, body?.submission)) }
-    },
+    async ({ params, body }) => ({
+      data: payoutSetupJson(await verifySetup(ctx, params.id, body?.submission)),
+    }),
   )
 
   app.post(
     '/accounts/:id/payout-setup/reject',
     {
-      ...recordFirst(({ id }) => getAccount(ctx, id)),
+      preValidation: accountExists(ctx),
       schema: {
         ...decision,
         operationId: 'rejectPayoutSetup',
@@ -110,9 +108,8 @@ export function payoutSetupRoutes(app: App, ctx: Service): void {
         },
       },
     },
-    async ({ params, body }) => {
-      await getAccount(ctx, params.id)
-      return { data: payoutSetupJson(await rejectSetup(ctx, params.id, body)) }
-    },
+    async ({ params, body }) => ({
+      data: payoutSetupJson(await rejectSetup(ctx, params.id, body)),
+    }),
   )
 }

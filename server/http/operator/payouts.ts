@@ -1,9 +1,15 @@
 import Type from 'typebox'
 import { PAYOUT_STATES } from '../../money/payout.ts'
-import { getPayout, listPayouts, markFailed, markPaid, releasePayout } from '../../money/payouts.ts'
+import {
+  getPayout,
+  listPayouts,
+  markFailed,
+  markPaid,
+  payoutNotFound,
+  releasePayout,
+} from '../../money/payouts.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import {
   Data,
@@ -21,6 +27,7 @@ import {
   OperatorPayoutSchema,
   operatorPayoutJson,
 } from '../shapes/operator-payout.ts'
+import { mustExist } from './must-exist.ts'
 
 const params = Type.Object({ id: PathId('The payout') })
 const reference = Type.Optional(
@@ -32,7 +39,7 @@ const reference = Type.Optional(
 )
 
 export function payoutRoutes(app: App, ctx: Service): void {
-  const payoutFirst = recordFirst(({ id }) => getPayout(ctx, id))
+  const exists = mustExist((id) => getPayout(ctx, id), payoutNotFound)
 
   app.get(
     '/payouts',
@@ -109,7 +116,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
   app.post(
     '/payouts/:id/paid',
     {
-      ...payoutFirst,
+      preValidation: exists,
       schema: {
         operationId: 'markPayoutPaid',
         summary: 'Record that a payout was executed',
@@ -164,7 +171,7 @@ export function payoutRoutes(app: App, ctx: Service): void {
   app.post(
     '/payouts/:id/failed',
     {
-      ...payoutFirst,
+      preValidation: exists,
       schema: {
         operationId: 'markPayoutFailed',
         summary: 'Record that the bank returned a payout',

@@ -1,9 +1,7 @@
 import Type from 'typebox'
-import { getOrder } from '../../orders/orders.ts'
 import { addReview, changeReview, listReviews, removeReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, Paginated, PathId, Words } from '../schema.ts'
 import {
@@ -14,6 +12,7 @@ import {
   reviewJson,
   Stars,
 } from '../shapes/review.ts'
+import { orderExists } from './must-exist.ts'
 
 export function reviewList(app: App, ctx: Service): void {
   app.get(
@@ -53,7 +52,7 @@ export function reviewRoutes(app: App, ctx: Service): void {
   app.post(
     '/orders/:id/review',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         operationId: 'addReview',
         summary: 'Add the buyer’s review of a slice',
@@ -76,7 +75,7 @@ export function reviewRoutes(app: App, ctx: Service): void {
   app.patch(
     '/orders/:id/review',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         operationId: 'changeReview',
         summary: 'Change the review of a slice',
@@ -104,7 +103,7 @@ export function reviewRoutes(app: App, ctx: Service): void {
   app.delete(
     '/orders/:id/review',
     {
-      ...recordFirst(({ id }) => getOrder(ctx, id)),
+      preValidation: orderExists(ctx),
       schema: {
         operationId: 'removeReview',
         summary: 'Remove the review of a slice',

@@ -1,5 +1,4 @@
 import Type from 'typebox'
-import { getAccount } from '../../accounts/accounts.ts'
 import { readStatement } from '../../money/statements.ts'
 import type { Service } from '../../service.ts'
 import type { App } from '../schema.ts'
@@ -10,12 +9,14 @@ import {
   statementFormat,
   statementResponse,
 } from '../shapes/statement.ts'
+import { accountExists } from './must-exist.ts'
 
 /** `/accounts/{id}/statements`: the statements of an account, whether it is open or closed. */
 export function accountStatementRoutes(app: App, ctx: Service): void {
   app.get(
     '/accounts/:id/statements/:month',
     {
+      preValidation: accountExists(ctx),
       schema: {
         operationId: 'getAccountStatement',
         summary: 'Read an account’s statement of a month',
@@ -33,7 +34,6 @@ export function accountStatementRoutes(app: App, ctx: Service): void {
     },
     async (request, reply) => {
       const { id, month } = request.params
-      await getAccount(ctx, id)
       return sendStatement(reply, statementFormat(request), (take) =>
         readStatement(ctx, id, month, { take }),
       )

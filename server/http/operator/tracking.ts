@@ -1,7 +1,7 @@
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import type { Service } from '../../service.ts'
-import { readTracking, reportTracking } from '../../shipping/tracking.ts'
-import { recordFirst } from '../record-first.ts'
+import { reportTracking, requireSlice } from '../../shipping/tracking.ts'
 import type { App } from '../schema.ts'
 import { Data, Text } from '../schema.ts'
 import { exampleTracking, TrackingInput, TrackingSchema, trackingJson } from '../shapes/tracking.ts'
@@ -10,7 +10,7 @@ export function trackingRoutes(app: App, ctx: Service): void {
   app.post(
     '/slices/:slice_key/tracking',
     {
-      ...recordFirst<{ slice_key: string }>(({ slice_key }) => readTracking(ctx, slice_key)),
+      preValidation: sliceExists(ctx),
       schema: {
         operationId: 'reportTracking',
         summary: 'Report tracking of a slice',
@@ -34,3 +34,7 @@ export function trackingRoutes(app: App, ctx: Service): void {
     },
   )
 }
+
+/** A preValidation hook: an unknown slice gets 404 even if the body is invalid. */
+const sliceExists = (ctx: Service) => async (request: FastifyRequest) =>
+  requireSlice(ctx, (request.params as { slice_key: string }).slice_key)

@@ -13,7 +13,7 @@ import { createItems } from '../listings/create-items.ts'
 import { withItems } from '../listings/with-items.ts'
 import { pageExample, pageParameters, paginatedText } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
 import { BulkCreate, BulkResultSchema, exampleBulkResult } from '../shapes/bulk-create.ts'
@@ -90,9 +90,8 @@ export function listingRoutes(app: App, ctx: Service, lane: Pick<FastLane, 'add'
     '/listings/:listing',
     {
       config: { scope: 'listings:write' },
-      ...recordFirst<{ listing: number }>(({ listing }, { caller }) =>
-        requireListing(ctx, caller.account.id, listing),
-      ),
+      // An unknown listing gets 404 even if the body is invalid: see refuseInvalid.
+      attachValidation: true,
       schema: {
         operationId: 'changeListing',
         summary: 'Change a listing',
@@ -109,6 +108,7 @@ export function listingRoutes(app: App, ctx: Service, lane: Pick<FastLane, 'add'
     async (request) => {
       const { account } = request.caller
       const { listing: id } = request.params
+      await refuseInvalid(request, id, (id) => requireListing(ctx, account.id, id))
       const { price, quantity, status, description } = request.body
       const listing = await changeListing(ctx, account.id, id, {
         priceCents: price === undefined ? undefined : centsFromEuros(price),

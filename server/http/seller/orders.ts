@@ -6,7 +6,7 @@ import type { Service } from '../../service.ts'
 import { getLabeledSlice, withLabel } from '../../shipping/labeled-slice.ts'
 import { optionalDateTime } from '../date-time.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Nullable, OneOf, Paginated, PathId, Text } from '../schema.ts'
 import { exampleOrder, OrderSchema, orderJson } from '../shapes/order.ts'
@@ -77,9 +77,8 @@ export function orderRoutes(app: App, ctx: Service): void {
     '/orders/:order/ship',
     {
       config: { scope: 'orders:write' },
-      ...recordFirst<{ order: number }>(({ order }, { caller }) =>
-        getSliceId(ctx, order, caller.account.id),
-      ),
+      // An unknown order gets 404 even if the body is invalid: see refuseInvalid.
+      attachValidation: true,
       schema: {
         operationId: 'shipOrder',
         summary: 'Mark an order as shipped',
@@ -118,6 +117,7 @@ export function orderRoutes(app: App, ctx: Service): void {
     async (request) => {
       const { account } = request.caller
       const { order: id } = request.params
+      await refuseInvalid(request, id, (id) => getSliceId(ctx, id, account.id))
       const code = request.body?.tracking_code?.trim() || null
       const { slice, shippedLines } = await shipOrder(ctx, account, id, code, withLabel)
       return { data: { ...sliceJson(slice), shipped_lines: shippedLines } }

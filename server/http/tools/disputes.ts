@@ -4,7 +4,7 @@ import { answerDispute, listDisputes } from '../../orders/disputes.ts'
 import { getSliceId } from '../../orders/orders.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Id, OneOf, Paginated, PathId } from '../schema.ts'
 import {
@@ -54,9 +54,7 @@ export function disputeAnswerRoutes(app: App, ctx: Service): void {
     '/orders/:order/dispute/answer',
     {
       config: { scope: 'orders:write' },
-      ...recordFirst<{ order: number }>(({ order }, { caller }) =>
-        getSliceId(ctx, order, caller.account.id),
-      ),
+      attachValidation: true,
       schema: {
         operationId: 'answerDispute',
         summary: 'Answer the dispute about an order row',
@@ -73,6 +71,7 @@ export function disputeAnswerRoutes(app: App, ctx: Service): void {
     async (request) => {
       const { id: accountId } = request.caller.account
       const { order } = request.params
+      await refuseInvalid(request, order, (id) => getSliceId(ctx, id, accountId))
       const answer = answerOf(request.body)
       return { data: disputeJson(await answerDispute(ctx, accountId, order, answer)) }
     },

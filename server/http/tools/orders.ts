@@ -11,7 +11,7 @@ import { packingParameters, sendPackingPage } from '../packing-page.ts'
 import { wantsPage } from '../page.ts'
 import { pageEnd, pageExample, pageOf, pageParameters, paginated } from '../paginate.ts'
 import type { Query } from '../query.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, DateTimeText, OneOf, PageLinks, PageMeta, Paginated, PathId } from '../schema.ts'
 import {
@@ -119,9 +119,7 @@ export function ownOrderRoutes(app: App, ctx: Service): void {
     '/orders/:order/cancel',
     {
       config: { scope: 'orders:write' },
-      ...recordFirst<{ order: number }>(({ order }, { caller }) =>
-        getSliceId(ctx, order, caller.account.id),
-      ),
+      attachValidation: true,
       schema: {
         operationId: 'cancelOwnOrder',
         summary: 'Cancel a pending order row',
@@ -150,6 +148,7 @@ export function ownOrderRoutes(app: App, ctx: Service): void {
     async (request) => {
       const { account } = request.caller
       const { order } = request.params
+      await refuseInvalid(request, order, (id) => getSliceId(ctx, id, account.id))
       return { data: ownOrderJson(await cancelAsSeller(ctx, account.id, order, request.body)) }
     },
   )

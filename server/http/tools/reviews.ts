@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { listReviews, replyToReview, requireReview } from '../../reviews/reviews.ts'
 import type { Service } from '../../service.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
+import { refuseInvalid } from '../refuse-invalid.ts'
 import type { App } from '../schema.ts'
 import { Data, Paginated, PathId } from '../schema.ts'
 import { exampleReview, ReplyInput, ReviewSchema, reviewJson, Stars } from '../shapes/review.ts'
@@ -38,9 +38,7 @@ export function ownReviewRoutes(app: App, ctx: Service): void {
     '/reviews/:review/reply',
     {
       config: { scope: 'orders:write' },
-      ...recordFirst<{ review: number }>(({ review }, { caller }) =>
-        requireReview(ctx, caller.account.id, review),
-      ),
+      attachValidation: true,
       schema: {
         operationId: 'replyToReview',
         summary: 'Reply to a review',
@@ -62,6 +60,7 @@ export function ownReviewRoutes(app: App, ctx: Service): void {
     async (request) => {
       const { account } = request.caller
       const { review } = request.params
+      await refuseInvalid(request, review, (id) => requireReview(ctx, account.id, id))
       return {
         data: reviewJson(await replyToReview(ctx, account.id, review, request.body)),
       }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
 import { WEBHOOK_EVENTS } from '../../enums.ts'
 import { conflict } from '../../errors.ts'
@@ -6,6 +7,7 @@ import { sampleData, testData } from '../../sandbox/sample-events.ts'
 import type { Service } from '../../service.ts'
 import { requireDelivery, sendTestEvent } from '../../webhooks/deliveries.ts'
 import { listDeliveries } from '../../webhooks/delivery-list.ts'
+import { endpointNotFound } from '../../webhooks/endpoint.ts'
 import { requireEndpoint, rotateSecret } from '../../webhooks/endpoints.ts'
 import { resendDeliveries, resendDelivery } from '../../webhooks/resend.ts'
 import { refusalMeanwhile } from '../authenticate.ts'
@@ -15,7 +17,6 @@ import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, secretForKey } from '../idempotency-key.ts'
 import { sendJson } from '../json.ts'
 import { pageExample, paginated } from '../paginate.ts'
-import { recordFirst } from '../record-first.ts'
 import type { App } from '../schema.ts'
 import { Data, OneOf, Paginated, PathId } from '../schema.ts'
 import {
@@ -28,6 +29,7 @@ import {
 import { SampleSent } from '../shapes/event.ts'
 import { periodOf, ResendInput, Resent } from '../shapes/resend.ts'
 import { endpointJson, exampleEndpoint, NewEndpoint } from '../shapes/webhook-endpoint.ts'
+import { pathId } from '../validate.ts'
 
 const SCOPE = 'webhooks:manage'
 const config = { scope: SCOPE } as const
@@ -88,16 +90,19 @@ export function ownEndpointRoutes(app: App, ctx: Service): void {
     tags: ['Webhooks'],
     params: Type.Object({ id: PathId('The endpoint’s id') }),
   }
-  const endpointFirst = recordFirst(({ id }, { caller }) =>
-    requireEndpoint(ctx, caller.account.id, id),
-  )
+  /** An unknown endpoint gets 404 even if the body is invalid. */
+  const preValidation = async (request: FastifyRequest) => {
+    const id = pathId((request.params as { id?: unknown }).id)
+    if (id === undefined) throw endpointNotFound()
+    await requireEndpoint(ctx, request.caller.account.id, id)
+  }
 
   app.post(
     '/webhooks/:id/resend',
     {
       // Many deliveries are resent in many transactions.
       config: { ...config, isLong: true },
-      ...endpointFirst,
+      preValidation,
       schema: {
         ...endpoint,
         operationId: 'resendOwnDeliveries',
@@ -121,7 +126,7 @@ export function ownEndpointRoutes(app: App, ctx: Service): void {
     '/webhooks/:id/test',
     {
       config,
-      ...endpointFirst,
+      preValidation,
       schema: {
         ...endpoint,
         operationId: 'testWebhook',
