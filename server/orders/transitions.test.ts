@@ -15,8 +15,6 @@ import {
 } from '../test/fixtures/orders.ts'
 import { untilLockWaiters } from '../test/lock-waiters.ts'
 
-/** Ids of no order. */
-
 let app: TestApp
 let seller: Seller
 beforeAll(async () => {

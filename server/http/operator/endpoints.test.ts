@@ -23,7 +23,6 @@ beforeEach(async () => {
   id = (await subscribe(seller, hook.url)).id
 })
 
-/** Path segments that are not the id of an account or an endpoint. */
 const UNKNOWN = 999_999
 
 const pathOf = (endpoint: number | string = id, account: number | string = seller.accountId) =>

@@ -15,7 +15,6 @@ import { type Service, startService } from '../../test/process.ts'
 
 const RESERVATIONS = '/operator/v1/reservations'
 const DEFAULT_TTL_SECONDS = 900
-/** Path segments that are not the id of a reservation. */
 
 let app: TestApp
 let shop: Seller

@@ -19,7 +19,6 @@ import {
 } from '../../test/fixtures/orders.ts'
 
 const ORDERS = '/v1/orders'
-/** Path segments that are not the id of an order. */
 const SHIPPING_KEYS = [
   ...['method', 'price', 'paid_to', 'seller_share', 'provider', 'has_label'],
   ...['tracking_code', 'tracking_status', 'label_url', 'expires_at'],
