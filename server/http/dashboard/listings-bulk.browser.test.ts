@@ -11,14 +11,14 @@ import {
   startBrowserApp,
 } from '../../test/browser.ts'
 import { importRecords } from '../../test/catalog-fixture.ts'
-import { cardItem, items, list, productItem } from '../../test/fixtures/listings.ts'
+import { cardItem, items, list, NO_LIMITS, productItem } from '../../test/fixtures/listings.ts'
 import { buy, openShop } from '../../test/fixtures/orders.ts'
 import { expireKeys, newShop, readAgain } from '../../test/listings-page.ts'
 
 describe.skipIf(!chromiumPath)('bulk edits and new listings', () => {
   let app: BrowserApp
   beforeAll(async () => {
-    app = await startBrowserApp({ template: 'fixture' })
+    app = await startBrowserApp({ template: 'fixture', settings: NO_LIMITS })
   })
 
   it('a bulk edit changes no row that was unticked after all matches were selected', async () => {
