@@ -352,7 +352,7 @@ it('a closed account that opens again has no notices from before', async () => {
   expect(await notices()).toEqual([])
 })
 
-it('a closed account lists cards again after the operator has enabled its API access or given it a member', async () => {
+it('a closed account lists cards again after the operator, who has seen that it is closed, has enabled its API access, or has given it a member', async () => {
   const seller = await app.seller()
   const closedAt = async () =>
     (await app.operator.get(`/operator/v1/accounts/${seller.accountId}`)).body.data.closed_at
@@ -360,7 +360,15 @@ it('a closed account lists cards again after the operator has enabled its API ac
   const { closed_at } = (await close(app, seller.accountId)).body.data
   expect(closed_at).toMatch(/^20/)
   expect(await closedAt()).toBe(closed_at)
-  await changeAccount(app, seller.accountId, { api_access: 'enabled' })
+  const enable = (seen: string | null) =>
+    app.operator.patch(`/operator/v1/accounts/${seller.accountId}`, {
+      payload: { api_access: 'enabled', closed_at: seen },
+    })
+  expect(await enable(null)).toMatchObject({
+    status: 409,
+    body: { error: { message: 'The account was closed meanwhile.' } },
+  })
+  expect((await enable(closed_at)).body.data.closed_at).toBeNull()
   const { body } = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys`, {
     payload: { scopes: ['listings:read', 'listings:write'] },
   })

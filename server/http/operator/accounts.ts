@@ -1,13 +1,16 @@
 import type { FastifyRequest } from 'fastify'
 import Type from 'typebox'
+import type { Account } from '../../accounts/account.ts'
 import { changeAccount, createAccount, getAccount, listAccounts } from '../../accounts/accounts.ts'
 import { closeAccount } from '../../back-office/close-account.ts'
 import { passwordChanged } from '../../back-office/password-changed.ts'
 import { inTransaction } from '../../database/in-transaction.ts'
+import { conflict } from '../../errors.ts'
 import { listMembers } from '../../members/members.ts'
 import { hashPassword } from '../../members/password.ts'
 import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
+import { timestampOrNull } from '../../time/timestamp.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
@@ -144,19 +147,24 @@ export function accountRoutes(app: App, ctx: Service): void {
         params,
         body: AccountPatch,
         response: { 200: Data(AccountSchema, 'The account after the change') },
-        'x-errors': ['validation_error'],
+        'x-errors': ['conflict', 'validation_error'],
         'x-example': { data: exampleChangedAccount },
       },
     },
     async ({ params: { id }, body, passwordHash }) => {
       const { payoutVerified, ...changes } = { ...accountChanges(body), passwordHash }
+      const check = ({ closedAt }: Account) => {
+        const now = timestampOrNull(closedAt)
+        const { closed_at: seen = now } = body
+        if (seen !== now) throw conflict(`The account was ${now ? 'closed' : 'opened'} meanwhile.`)
+      }
       const account =
         payoutVerified === undefined && passwordHash === undefined
-          ? await changeAccount(ctx, id, changes)
+          ? await changeAccount(ctx, id, changes, check)
           : await inTransaction(ctx, async (tx) => {
               const former = passwordHash === undefined ? undefined : await listMembers(tx, id)
               // The change locks the account first, as strongly as it has to.
-              await changeAccount(tx, id, changes)
+              await changeAccount(tx, id, changes, check)
               if (former) await passwordChanged(tx, id, former)
               if (payoutVerified !== undefined) await setPayoutVerified(tx, id, payoutVerified)
               return getAccount(tx, id)

@@ -174,9 +174,16 @@ export const AccountInput = Type.Object(
 
 const exampleChanges = { seller_tier: 'Gold' as const, rating: 4.9, reviews: 312 }
 
-export const AccountPatch = Type.Partial(Type.Object(accountInput), {
-  examples: [exampleChanges],
-})
+export const AccountPatch = Type.Partial(
+  Type.Object({
+    ...accountInput,
+    closed_at: Nullable(Timestamp(), {
+      description:
+        'The `closed_at` of the account that you have seen. With it, `api_access` can’t open an account that another person has closed meanwhile: the request fails with 409',
+    }),
+  }),
+  { examples: [exampleChanges] },
+)
 
 export const AccountSchema = component(
   'OperatorAccount',
