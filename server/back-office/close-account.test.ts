@@ -368,6 +368,7 @@ it('a closed account lists cards again after the operator, who has seen that it 
     status: 409,
     body: { error: { message: 'The account was closed meanwhile.' } },
   })
+  expect((await enable('yesterday')).status).toBe(422)
   expect((await enable(closed_at)).body.data.closed_at).toBeNull()
   const { body } = await app.operator.post(`/operator/v1/accounts/${seller.accountId}/keys`, {
     payload: { scopes: ['listings:read', 'listings:write'] },

@@ -10,7 +10,8 @@ import { listMembers } from '../../members/members.ts'
 import { hashPassword } from '../../members/password.ts'
 import { setPayoutVerified } from '../../money/payout-setup.ts'
 import type { Service } from '../../service.ts'
-import { timestampOrNull } from '../../time/timestamp.ts'
+import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
+import { parseDateTime } from '../date-time.ts'
 import { sendOnce } from '../idempotency.ts'
 import { idempotencyKeyHeader, repeatable } from '../idempotency-key.ts'
 import { pageExample, pageParameters, paginated } from '../paginate.ts'
@@ -153,10 +154,13 @@ export function accountRoutes(app: App, ctx: Service): void {
     },
     async ({ params: { id }, body, passwordHash }) => {
       const { payoutVerified, ...changes } = { ...accountChanges(body), passwordHash }
+      const { closed_at: text } = body
+      const seen = typeof text === 'string' ? timestamp(parseDateTime('closed_at', text)) : text
       const check = ({ closedAt }: Account) => {
         const now = timestampOrNull(closedAt)
-        const { closed_at: seen = now } = body
-        if (seen !== now) throw conflict(`The account was ${now ? 'closed' : 'opened'} meanwhile.`)
+        if (seen !== undefined && seen !== now) {
+          throw conflict(`The account was ${now ? 'closed' : 'opened'} meanwhile.`)
+        }
       }
       const account =
         payoutVerified === undefined && passwordHash === undefined

@@ -10,6 +10,7 @@ import { timestamp, timestampOrNull } from '../../time/timestamp.ts'
 import {
   COUNTRY_IN_CAPITALS,
   component,
+  DateTimeText,
   Euros,
   FilledText,
   Line,
@@ -177,7 +178,7 @@ const exampleChanges = { seller_tier: 'Gold' as const, rating: 4.9, reviews: 312
 export const AccountPatch = Type.Partial(
   Type.Object({
     ...accountInput,
-    closed_at: Nullable(Timestamp(), {
+    closed_at: Nullable(DateTimeText(), {
       description:
         'The `closed_at` of the account that you have seen. With it, `api_access` can’t open an account that another person has closed meanwhile: the request fails with 409',
     }),
