@@ -6,15 +6,16 @@ import { newBudget, withBudget } from './budget.ts'
 import { inTransaction } from './in-transaction.ts'
 import { type Outcome, type Share, sharedTransactions } from './shared-transactions.ts'
 import type { Db, Sql } from './sql.ts'
-import type { Begin } from './transactions.ts'
+import { type Begin, transactionsOn } from './transactions.ts'
 
 type Tx = { db: Db; begin: Begin; share: Share<Tx> }
 
 let ctx: Tx
 let db: Sql
+let url: string
 beforeAll(async () => {
   const database = await testDatabase('empty')
-  db = database.db
+  ;({ db, url } = database)
   ctx = {
     ...database,
     share: sharedTransactions((work) => inTransaction(ctx, work)),
@@ -85,6 +86,36 @@ it('items that have to wait for locks are handled together, and delay no other i
   })
   expect(await waiting).toEqual([201, 211, 221])
   expect((await writtenFrom(205, 230)).transactions.size).toBe(1)
+})
+
+it('transactions that wait for locks hold a third of the connections together', async () => {
+  const pool = transactionsOn(url, 3)
+  const share: Share<Tx> = sharedTransactions((work) =>
+    inTransaction({ ...ctx, begin: pool.begin }, work),
+  )
+  const workThatWaits =
+    () =>
+    async ({ db }: Tx, items: number[], waits: boolean): Promise<Outcome<number>[]> => {
+      if (!waits) return items.map(() => 'locked')
+      await db`select from locked where item = 1 for update`
+      return items.map((result) => ({ result }))
+    }
+  let waiting: Promise<number[]> | undefined
+  await ctx.begin(async (holder) => {
+    await holder`select from locked where item = 1 for update`
+    waiting = Promise.all([workThatWaits(), workThatWaits()].map((work, i) => share(work, i)))
+    await untilLockWaiters(db)
+    const gate = Promise.withResolvers<void>()
+    const both = (isLast: boolean) =>
+      pool.begin(async (tx) => {
+        if (isLast) gate.resolve()
+        await gate.promise
+        await tx`select`
+      })
+    await Promise.all([both(false), both(true)])
+  })
+  expect(await waiting).toEqual([0, 1])
+  await pool.end()
 })
 
 it('inside a transaction, an item is written in that transaction and fails like a direct call', async () => {

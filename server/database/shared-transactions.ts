@@ -32,6 +32,11 @@ export type Share<Tx> = <Item, Result>(
 const MAX_ITEMS = 32
 /** Items of one work that may wait; further ones fail at once. */
 const MAX_WAITING = 1_000
+/**
+ * The transactions of all works that wait for locks share connections as if they were an account, next to the account
+ * that holds the locks. The ids of accounts begin with 1.
+ */
+const LOCKED_ITEMS = 0
 
 /**
  * Shares transactions between concurrent callers: locks, statements and the commit cost little more for many items than
@@ -86,7 +91,8 @@ function openQueue<Tx, Item, Result>(
         mayBeWritten = true
         return outcomes
       }
-      const outcomes = await within(waiters, () => transact(write))
+      const account = addLocked ? undefined : LOCKED_ITEMS
+      const outcomes = await within(waiters, () => transact(write), account)
       for (const [index, waiter] of waiters.entries()) {
         const outcome = outcomes[index]!
         if (outcome === 'locked') addLocked?.(waiter)

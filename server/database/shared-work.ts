@@ -39,12 +39,17 @@ export const waitFor = <Item, Result>(
     })
   })
 
-/** Runs `work` within the shortest of the waiters' remaining times. Statements that it sends after its end have no limit. */
+/**
+ * Runs `work` within the shortest of the waiters' remaining times. Statements that it sends after its end have no limit.
+ *
+ * @param accountId the share of connections that it belongs to
+ */
 export async function within<Item, Result, T>(
   waiters: Waiter<Item, Result>[],
   work: () => Promise<T>,
+  accountId?: number,
 ): Promise<T> {
-  const budget = newBudget(Math.min(...waiters.map(leftOf)))
+  const budget = { ...newBudget(Math.min(...waiters.map(leftOf))), accountId }
   try {
     return await withBudget(budget, work)
   } finally {

@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
+import { newBudget, withBudget } from './budget.ts'
 import type { Db } from './sql.ts'
 import {
   savepoint,
@@ -309,6 +310,46 @@ describe('a transaction whose connection is lost', () => {
     await expect(first).rejects.toThrow()
     await second
     expect([await isThere(lost), await isThere(kept)]).toEqual([false, true])
+  })
+})
+
+describe('the transactions of one account', () => {
+  const begin = <T>(on: Transactions, accountId: number, work: (tx: Db) => Promise<T>) =>
+    withBudget({ ...newBudget(60_000), accountId }, () => on.begin(work))
+
+  it('the transactions of one account hold a third of the connections, and the next ones wait for these', async () => {
+    const pool = transactionsOn(url, 3)
+    const begun: string[] = []
+    const gate = Promise.withResolvers<void>()
+    const hold = (accountId: number, name: string) =>
+      begin(pool, accountId, async (tx) => {
+        begun.push(name)
+        if (begun.length === 3) gate.resolve()
+        await gate.promise
+        await tx`select`
+      })
+    await Promise.all([hold(1, 'first'), hold(1, 'second'), hold(2, 'third'), hold(3, 'fourth')])
+    expect(begun.at(-1)).toBe('second')
+    await pool.end()
+  })
+
+  it('a lost connection no longer counts for its account', async () => {
+    const pool = transactionsOn(url, 3)
+    await expect(begin(pool, 1, async (tx) => cut(await pidOf(tx)))).rejects.toThrow()
+    expect(await begin(pool, 1, pidOf)).toBeGreaterThan(0)
+    await pool.end()
+  })
+
+  it('the transactions of one account take a third of the places in the queue', async () => {
+    const pool = transactionsOn(url, 1, { maxWaiting: 6 })
+    const first = begin(pool, 1, async (tx) => {
+      const waiting = [1, 2, 3].map(() => begin(pool, 1, pidOf))
+      await expect(waiting[2]).rejects.toThrow('Too many transactions are waiting')
+      await tx`select`
+      return [...waiting.slice(0, 2), begin(pool, 2, pidOf)]
+    })
+    expect(await Promise.all(await first)).toHaveLength(3)
+    await pool.end()
   })
 })
 

@@ -89,7 +89,7 @@ type Waiter = {
  * on this: they look back further than that, and so find rows that were committed after their `updated_at`.
  *
  * A frozen server occupies no connection for long: every wait for it has a time limit of this process. The requests of one
- * seller hold at most a third of the connections, but at least two.
+ * seller hold at most a third of the connections (at least one), and at most a third of the places in the queue.
  *
  * @param max transactions that run at the same time; further ones are queued
  */
@@ -100,9 +100,12 @@ export function transactionsOn(
 ): Transactions {
   const limits = { ...TRANSACTION_LIMITS, ...own }
   // A seller's transactions can wait for each other's locks: they must not hold the connections of all sellers.
-  const maxOfAccount = Math.max(2, Math.floor(max / 3))
+  const maxHeld = Math.max(1, Math.floor(max / 3))
+  const maxQueued = Math.floor(limits.maxWaiting / 3)
   /** Connections that the requests of each seller hold. */
-  const held = new Map<number, number>()
+  const held = countsOfAccounts()
+  /** Transactions of each seller that wait for a connection. */
+  const queued = countsOfAccounts()
   const idle: TransactionConnection[] = []
   const waiting = new Set<Waiter>()
   const open = new Set<TransactionConnection>()
@@ -130,15 +133,7 @@ export function transactionsOn(
     return connection
   }
 
-  const mayHold = (accountId: number | undefined) =>
-    accountId === undefined || (held.get(accountId) ?? 0) < maxOfAccount
-
-  const addHeld = (accountId: number | undefined, number: 1 | -1) => {
-    if (accountId === undefined) return
-    const sum = (held.get(accountId) ?? 0) + number
-    if (sum === 0) held.delete(accountId)
-    else held.set(accountId, sum)
-  }
+  const mayHold = (accountId: number | undefined) => held.of(accountId) < maxHeld
 
   const take = async (
     waitMs: number,
@@ -153,11 +148,11 @@ export function transactionsOn(
     if (mayHold(accountId)) {
       const connection = freeConnection()
       if (connection) {
-        addHeld(accountId, 1)
+        held.add(accountId, 1)
         return connection
       }
     }
-    if (waiting.size >= limits.maxWaiting) {
+    if (waiting.size >= limits.maxWaiting || queued.of(accountId) >= maxQueued) {
       throw new DatabaseUnavailable('Too many transactions are waiting for a connection.')
     }
     return waitForConnection(waitMs, accountId)
@@ -179,12 +174,13 @@ export function transactionsOn(
       const done = () => {
         clearTimeout(timer)
         waiting.delete(waiter)
+        queued.add(accountId, -1)
       }
       const waiter: Waiter = {
         accountId,
         serve(connection) {
           done()
-          addHeld(accountId, 1)
+          held.add(accountId, 1)
           resolve(connection)
         },
         fail(error) {
@@ -197,6 +193,7 @@ export function transactionsOn(
         waitMs,
       )
       waiting.add(waiter)
+      queued.add(accountId, 1)
     })
 
   const discard = (connection: TransactionConnection) => {
@@ -206,7 +203,7 @@ export function transactionsOn(
   }
 
   const release = (connection: TransactionConnection, accountId: number | undefined) => {
-    addHeld(accountId, -1)
+    held.add(accountId, -1)
     const isUsable = !connection.closed && !stale.has(connection)
     if (!isUsable) discard(connection)
     const next = waiting.values().find((waiter) => mayHold(waiter.accountId))
@@ -312,6 +309,22 @@ export function transactionsOn(
       committing.forget()
       for (const waiter of waiting) waiter.fail(connectionsClosed())
       await Promise.all([...open].map(({ sql }) => sql.end({ timeout: 5 })))
+    },
+  }
+}
+
+/** Numbers of something that accounts have. Without an account, nothing is counted. */
+function countsOfAccounts() {
+  const counts = new Map<number, number>()
+  const of = (accountId: number | undefined) =>
+    accountId === undefined ? 0 : (counts.get(accountId) ?? 0)
+  return {
+    of,
+    add(accountId: number | undefined, number: 1 | -1) {
+      if (accountId === undefined) return
+      const sum = of(accountId) + number
+      if (sum === 0) counts.delete(accountId)
+      else counts.set(accountId, sum)
     },
   }
 }

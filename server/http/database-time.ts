@@ -21,7 +21,8 @@ export function limitDatabaseTime(app: FastifyInstance): void {
     budget.isOver = request.routeOptions.config.isLong ?? false
     reply.raw.once('close', () => {
       budget.isOver = true
-      budget.accountId = undefined
+      // If the client has gone, its request goes on.
+      if (reply.raw.writableFinished) budget.accountId = undefined
     })
     withBudget(budget, done)
   })
