@@ -274,7 +274,7 @@ describe('endpoints that never respond', () => {
       const [row] = await app.ctx.db<{ claimed: number }[]>`
         select count(*) as claimed from delivery_queue where leased_until is not null
       `
-      return held.length > 700 && held.length === row!.claimed
+      return held.length > 400 && held.length === row!.claimed
     })
 
     const well = await startReceiver()

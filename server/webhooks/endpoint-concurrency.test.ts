@@ -117,16 +117,16 @@ describe('the concurrency of an endpoint', () => {
 
 describe('the share of a seller', () => {
   it.each([
-    [1, 500, 700],
-    [2, 300, 425],
-    [10, 64, 96],
+    [1, 500],
+    [2, 250],
+    [5, 31],
   ])(
-    'with %i busy sellers of 16 endpoints, each seller holds %i to %i deliveries, and slots stay free',
-    async (sellers, least, most) => {
-      const accounts = Array.from({ length: sellers }, (_, i) => 100 + i)
-      const endpoints = accounts.flatMap((accountId) =>
-        Array.from({ length: 16 }, (_, i) => ({ accountId, endpointId: accountId * 100 + i })),
-      )
+    'while the 16 fast receivers of each of %i busy sellers do not respond, %i slots stay free for others',
+    (sellers, leastFree) => {
+      const endpoints = Array.from({ length: sellers * 16 }, (_, i) => ({
+        endpointId: 100 + i,
+        accountId: Math.floor(i / 16),
+      }))
       for (const { endpointId, accountId } of endpoints) {
         for (let i = 0; i < MAX_CONCURRENCY; i++) {
           claim(1, endpointId, accountId)
@@ -134,22 +134,34 @@ describe('the share of a seller', () => {
           limiter.release(endpointId, 'delivered')
         }
       }
-      const held = new Map(accounts.map((id) => [id, 0]))
-      for (let isClaimed = true; isClaimed; ) {
-        isClaimed = false
-        for (const { endpointId, accountId } of endpoints) {
-          const count = Math.min(capacityFor(endpointId), INITIAL_CONCURRENCY)
+      // The limits of a claim are those of its start.
+      let free = SLOTS
+      for (let before = 0; before !== free; ) {
+        before = free
+        let left = Math.ceil(free / 2)
+        const limits = endpoints.map(({ endpointId }) => capacityFor(endpointId))
+        for (const [i, { endpointId, accountId }] of endpoints.entries()) {
+          const count = Math.min(limits[i]!, left)
           claim(count, endpointId, accountId)
-          held.set(accountId, held.get(accountId)! + count)
-          isClaimed ||= count > 0
+          left -= count
+          free -= count
         }
       }
-      expect(Math.min(...held.values())).toBeGreaterThanOrEqual(least)
-      expect(Math.max(...held.values())).toBeLessThanOrEqual(most)
-      expect([...held.values()].reduce((sum, n) => sum + n)).toBeLessThan(SLOTS)
+      expect(free).toBeGreaterThanOrEqual(leastFree)
       expect(limiter.hasBacklogCapacity()).toBe(false)
+      expect(capacityFor(OTHER)).toBe(INITIAL_CONCURRENCY)
     },
   )
+
+  it('a seller who holds more deliveries than are free gets no further ones, and one who holds none gets two', () => {
+    claim(SLOTS / 2, SHOP, 1)
+    claim(1, OTHER, 1)
+    expect(capacityFor(OTHER)).toBe(0)
+    claim(SLOTS / 2 - 2, 9, 2)
+    claim(1, 10, 3)
+    limiter.skip(10)
+    expect(capacityFor(10)).toBe(INITIAL_CONCURRENCY)
+  })
 })
 
 describe('claims', () => {

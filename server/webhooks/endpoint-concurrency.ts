@@ -1,8 +1,6 @@
 /** Concurrent attempts that one process makes at an endpoint: at first and after a failure, and at most. */
 export const INITIAL_CONCURRENCY = 2
 export const MAX_CONCURRENCY = 32
-/** A seller's endpoints together get this multiple of the worker's free slots. */
-const SHARE_OF_FREE = 2
 /** Deliveries that are claimed ahead for a fast endpoint: a claim for a few would cost more than sending them. */
 const PREFETCH = 224
 /** Real time. A delivery that waits for longer is returned: another process may have capacity for it. */
@@ -17,9 +15,9 @@ const IDLE_TTL_MS = 10_000
  * one with each success, and falls back after a failure. An endpoint that never responds therefore occupies two of the
  * worker's deliveries, however long its queue is, and a small shop is not flooded.
  *
- * A seller's endpoints together hold at most about twice as many slots of the worker as are free: one busy seller two
- * thirds, `n` busy sellers 2/(2n+1) each. The rest stays free for further sellers, however slow the busy ones are. Each
- * endpoint may always have INITIAL_CONCURRENCY.
+ * A seller's endpoints together get further deliveries only while they hold fewer than are free, so one busy seller holds
+ * about half of the worker's slots, the next one half of the rest, and so on, until attempts end: then `n` busy sellers
+ * get equal shares. A seller who holds none may always have INITIAL_CONCURRENCY.
  */
 export type Limiter = {
   /** The number of deliveries of each endpoint that may be claimed; INITIAL_CONCURRENCY if the endpoint isn't listed. */
@@ -88,8 +86,8 @@ type EndpointState = {
 export function endpointLimiter(slots: number): Limiter {
   let free = slots
   const states = new Map<number, EndpointState>()
-  /** The number of each account's endpoints that hold deliveries. */
-  const busyEndpoints = new Map<number, number>()
+  /** The number of deliveries that each account's endpoints hold. */
+  const heldOfAccount = new Map<number, number>()
   /** The last claim found as many deliveries as it was allowed to take, so there are probably more. */
   const backlogged = new Set<EndpointState>()
 
@@ -105,26 +103,23 @@ export function endpointLimiter(slots: number): Limiter {
   })
 
   const hold = (state: EndpointState, change: number) => {
-    const before = Math.sign(state.held)
     state.held += change
     free -= change
-    const busy = (busyEndpoints.get(state.accountId) ?? 0) + Math.sign(state.held) - before
-    if (busy > 0) busyEndpoints.set(state.accountId, busy)
-    else busyEndpoints.delete(state.accountId)
+    const held = (heldOfAccount.get(state.accountId) ?? 0) + change
+    if (held > 0) heldOfAccount.set(state.accountId, held)
+    else heldOfAccount.delete(state.accountId)
   }
 
   /**
-   * The number of deliveries that may be claimed. A fast endpoint gets none until half of its quota has finished, because
-   * small claims cost more than they bring.
+   * The number of deliveries that may be claimed. A fast endpoint gets none until half of its quota and of its seller's
+   * share has finished, because small claims cost more than they bring.
    */
   const claimLimit = ({ accountId, concurrency, held, isFast }: EndpointState): number => {
-    const share = Math.floor((SHARE_OF_FREE * free) / (busyEndpoints.get(accountId) ?? 1))
-    const quota = Math.min(
-      concurrency + (isFast ? PREFETCH : 0),
-      Math.max(share, INITIAL_CONCURRENCY),
-    )
-    const isPrefetched = quota > concurrency
-    return isPrefetched && held > quota / 2 ? 0 : Math.max(quota - held, 0)
+    const heldByAll = heldOfAccount.get(accountId) ?? 0
+    const quota = concurrency + (isFast ? PREFETCH : 0)
+    if (isFast && (held > quota / 2 || heldByAll > free / 2)) return 0
+    const share = heldByAll === 0 ? Math.max(free, INITIAL_CONCURRENCY) : free
+    return Math.max(0, Math.min(quota - held, share - heldByAll))
   }
 
   const forgetIdle = () => {
