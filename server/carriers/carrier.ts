@@ -37,7 +37,10 @@ export type CarrierShipment = {
   id: string
   /** A label whose cancellation is `requested` is `processing`; if it is `confirmed`, the label is `action_required`. */
   status: BoughtLabelStatus
-  /** Shown to the seller unless the cancellation is confirmed: our own words, never the carrier's. */
+  /**
+   * Shown to the seller unless the cancellation is confirmed: our own words, never the carrier's. A `processing` label has a
+   * message only if its cancellation is requested.
+   */
   message: string | null
   /** Whether the shipment is cancelled. The carrier can still refuse a requested cancellation. */
   cancellation: 'requested' | 'confirmed' | null

@@ -182,7 +182,7 @@ function labelStateFrom(
   if (isAmong(CANCELLED, statusId)) {
     return { status: 'action_required', message: null, cancellation: 'confirmed' }
   }
-  // Polls read a label that is `processing` until the carrier has decided.
+  // Polls read a label that is `processing` until the carrier has decided, for a week at most.
   if (isAmong(BEING_CANCELLED, statusId)) {
     return { status: 'processing', message: CANCELLATION_REQUESTED, cancellation: 'requested' }
   }

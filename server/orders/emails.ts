@@ -1,6 +1,6 @@
 import { orderPage, payoutsPage } from '../accounts/dashboard-pages.ts'
 import type { Context } from '../context.ts'
-import type { CancelReason, DisputeReason } from '../enums.ts'
+import type { BoughtLabelStatus, CancelReason, DisputeReason } from '../enums.ts'
 import { type NewMail, oneLine, quote } from '../mail/mail.ts'
 import { euros, type Paragraph, textFor } from '../mail/text.ts'
 import type { SetupState } from '../money/payout-setup.ts'
@@ -395,24 +395,40 @@ export const labelUnusedEmail = (
   ]),
 })
 
-/** To the seller, about a label that the carrier withholds or cancels only some time after the purchase. */
-export const labelWithheldEmail = (
+type WithheldLabel = { orderId: number; status: BoughtLabelStatus; isVoid: boolean }
+
+/** To the seller, about a label that the carrier withholds or cancels, or is to cancel, only some time after the purchase. */
+export function labelWithheldEmail(
   ctx: Pick<Context, 'config'>,
   { seller }: Pick<Parties, 'seller'>,
-  { orderId, message, isVoid }: { orderId: number; message: string | null; isVoid: boolean },
-): NewMail => ({
-  to: seller.email,
-  subject: isVoid
-    ? `The label of order ${orderId} was cancelled`
-    : `The carrier withholds the label of order ${orderId}`,
-  text: textFor(seller.shopName, [
-    isVoid
-      ? `Don’t use the label that you bought for order ${orderId}.`
-      : `You bought a label for order ${orderId}, but we could not get its PDF.`,
-    message,
-    linkTo(ctx, orderId),
-  ]),
-})
+  label: WithheldLabel & { message: string | null },
+): NewMail {
+  const { subject, news } = newsOf(label)
+  return {
+    to: seller.email,
+    subject,
+    text: textFor(seller.shopName, [news, label.message, linkTo(ctx, label.orderId)]),
+  }
+}
+
+function newsOf({ orderId, status, isVoid }: WithheldLabel): { subject: string; news: string } {
+  if (isVoid) {
+    return {
+      subject: `The label of order ${orderId} was cancelled`,
+      news: `Don’t use the label that you bought for order ${orderId}.`,
+    }
+  }
+  if (status === 'processing') {
+    return {
+      subject: `Don’t use the label of order ${orderId} yet`,
+      news: `Don’t use the label that you bought for order ${orderId} before the carrier has decided on a cancellation. The page of the order then shows that the label is ready again, or that it was cancelled.`,
+    }
+  }
+  return {
+    subject: `The carrier withholds the label of order ${orderId}`,
+    news: `You bought a label for order ${orderId}, but we could not get its PDF.`,
+  }
+}
 
 /** To the buyer, about all rows of a checkout. */
 export function confirmationEmail(

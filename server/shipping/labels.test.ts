@@ -5,6 +5,7 @@ import {
   type Carrier,
   CarrierError,
   type CarrierShipment,
+  MissingShipmentError,
 } from '../carriers/carrier.ts'
 import type { FileStore } from '../files/file-store.ts'
 import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
@@ -82,6 +83,10 @@ const timeOut = (): never => {
 
 const refuse = (): never => {
   throw new CarrierError('refused', 'No such street.')
+}
+
+const isMissing = (): never => {
+  throw new MissingShipmentError('The carrier has no such shipment.')
 }
 
 const cancelAsSeller = ({ orderIds }: { orderIds: number[] }) =>
@@ -660,8 +665,8 @@ describe('a reading of the carrier', () => {
     expect(data.message).toMatch(/nothing to do\.$/)
   })
 
-  it('a label whose cancellation is only requested must not be used, and prevents a cancellation of the order until the carrier has decided', async () => {
-    const [confirmed, refused] = [await order(), await order()]
+  it('a label whose cancellation is only requested must not be used, and its seller gets an e-mail and can’t cancel the order until the carrier has decided', async () => {
+    const [confirmed, deleted, refused] = [await order(), await order(), await order()]
     interfere({
       buy: async (parcel) => ({ ...(await simulated.buy(parcel)), trackingCode: null }),
       ...reading({
@@ -670,9 +675,21 @@ describe('a reading of the carrier', () => {
         cancellation: 'requested',
       }),
     })
+    const parcels = [confirmed, deleted, refused]
+    for (const parcel of parcels) {
+      expect((await label(parcel)).body.data.label_url).toBeTruthy()
+    }
+    // The next poll is the last of the missing tracking code.
+    await app.ctx.db`update shipments set polls = 1000`
+    await advance(app.operator, 60)
+    await app.runPolls()
+    const notYet = ({ orderIds: [id] }: InsertedSlice) => ({
+      subject: `Don’t use the label of order ${id} yet`,
+      text: expect.stringMatching(/not confirmed it yet\. Don’t use the label\./),
+    })
     const member = await app.member(seller.accountId)
-    for (const parcel of [confirmed, refused]) {
-      await label(parcel)
+    for (const parcel of parcels) {
+      expect(await mailsAbout(parcel)).toMatchObject([notYet(parcel)])
       expect((await label(parcel)).body.data).toMatchObject({
         status: 'processing',
         label_url: null,
@@ -685,12 +702,20 @@ describe('a reading of the carrier', () => {
     interfere(reading({}))
     expect((await label(refused)).body.data).toMatchObject({ status: 'ready', message: null })
     expect((await cancelAsSeller(refused)).status).toBe(409)
-    interfere(reading(CANCELLED))
+    expect(await mailsAbout(refused)).toHaveLength(1)
+    const { carrier_id: deletedId } = (await shipmentOf(deleted))!
+    interfere({
+      async read(id) {
+        return id === deletedId ? isMissing() : reading(CANCELLED).read(id)
+      },
+    })
     await advance(app.operator, 60)
     await app.runPolls()
-    const subject = `The label of order ${confirmed.orderIds[0]} was cancelled`
-    expect(await mailsAbout(confirmed)).toMatchObject([{ subject }])
-    expect((await cancelAsSeller(confirmed)).status).toBe(200)
+    for (const parcel of [confirmed, deleted]) {
+      const subject = `The label of order ${parcel.orderIds[0]} was cancelled`
+      expect(await mailsAbout(parcel)).toMatchObject([{ subject }, notYet(parcel)])
+      expect((await cancelAsSeller(parcel)).status).toBe(200)
+    }
   })
 
   it('a label that is cancelled at the carrier after all rows of its order were cancelled stays `ready`', async () => {
@@ -855,6 +880,8 @@ describe('a reading of the carrier', () => {
     const parcel = await order()
     interfere({ label: timeOut })
     expect((await label(parcel)).body.data).toMatchObject({ status: 'processing', label_url: null })
+    interfere({ read: isMissing })
+    expect((await label(parcel)).status).toBe(502)
     interfere({})
     const files = { ...app.ctx.files, put: () => Promise.reject(new Error('The disk is full.')) }
     await whileReplaced(app.ctx, { files }, async () => {

@@ -21,7 +21,14 @@ import {
   type ShippingContext,
   storeLabel,
 } from './purchase.ts'
-import { messageShown, mintLink, readShipment, recordReading, type Shipment } from './shipments.ts'
+import {
+  isBeingCancelled,
+  messageShown,
+  mintLink,
+  readShipment,
+  recordReading,
+  type Shipment,
+} from './shipments.ts'
 
 /** Real time for which a call waits for the purchase of another call. */
 const PURCHASE_TIMEOUT_MS = 10_000
@@ -145,18 +152,20 @@ export async function refreshShipment(
   return after
 }
 
-/** The carrier's reading. A shipment whose label is withheld can be deleted at the carrier when it is cancelled there. */
-async function readingOf(
-  carrier: Carrier,
-  { carrierId, status, hasRowsToShip }: Shipment,
-): Promise<CarrierShipment> {
+/**
+ * The carrier's reading. A shipment whose label is withheld, or whose cancellation is requested, can be deleted at the
+ * carrier when it is cancelled there.
+ */
+async function readingOf(carrier: Carrier, shipment: Shipment): Promise<CarrierShipment> {
+  const { carrierId, status, hasRowsToShip } = shipment
   try {
     return await carrier.read(carrierId, { mayRequestLabel: hasRowsToShip })
   } catch (error) {
-    if (status !== 'action_required' || !(error instanceof MissingShipmentError)) throw error
+    const mayBeDeleted = status === 'action_required' || isBeingCancelled(shipment)
+    if (!mayBeDeleted || !(error instanceof MissingShipmentError)) throw error
     return {
       id: carrierId,
-      status,
+      status: 'action_required',
       message: null,
       cancellation: 'confirmed',
       trackingCode: null,

@@ -154,6 +154,7 @@ export async function applyReading(
   const hasNewLabel = status === 'ready' && before.status !== 'ready'
   const isNews = isNew || hasNewCode || hasNewLabel
   const isWithheldNow = status === 'action_required' && before.status !== 'action_required'
+  const isSuspendedNow = status === 'processing' && before.status === 'ready'
   const after: Shipment = {
     ...before,
     status,
@@ -176,8 +177,10 @@ export async function applyReading(
         : before.trackingStatus,
   }
   const firstPoll = new Date(now().getTime() + FIRST_POLL_MS)
-  // A shipment whose polls have been exhausted is not polled again for the same missing label or code.
-  const restartsPolls = awaitsCarrier(after) && (isNew || !awaitsCarrier(before))
+  // A shipment whose polls have been exhausted is not polled again for the same missing label or code, or cancellation.
+  const awaitsMore =
+    !awaitsCarrier(before) || (isBeingCancelled(after) && !isBeingCancelled(before))
+  const restartsPolls = awaitsCarrier(after) && (isNew || awaitsMore)
   await db`
     update shipments
     set
@@ -195,7 +198,7 @@ export async function applyReading(
     where slice_id = ${before.sliceId}
   `
   await writeTracking(tx, before, after)
-  if (isWithheldNow && !isCalled && before.hasRowsToShip) {
+  if ((isWithheldNow || isSuspendedNow) && !isCalled && before.hasRowsToShip) {
     const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), {
       ...after,
       message: messageShown(after),
@@ -223,6 +226,10 @@ function labelAfter(
   const { status, message, cancellation } = reading
   return { status, message, isVoid: cancellation === 'confirmed' }
 }
+
+/** Whether a cancellation is requested, on which the carrier has yet to decide. Other `processing` labels have no message. */
+export const isBeingCancelled = ({ status, message }: Pick<Shipment, 'status' | 'message'>) =>
+  status === 'processing' && message !== null
 
 /** The label or the tracking code is missing, and the carrier will provide it without the seller's help. */
 const awaitsCarrier = ({ status, trackingCode }: Shipment) =>
