@@ -264,6 +264,7 @@ const eraseCheckouts = (ctx: Context, ids: number[], { withReviews }: { withRevi
       set
         status = ${ERASED_LABEL.status},
         message = ${ERASED_LABEL.message},
+        is_void = ${ERASED_LABEL.isVoid},
         link_nonce = null,
         link_expires_at = null,
         poll_at = null

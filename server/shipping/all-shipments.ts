@@ -3,7 +3,7 @@ import { ALL_SELLERS, placeOfPage } from '../database/counts.ts'
 import { type Page, readPage } from '../database/paging.ts'
 import type { Db } from '../database/sql.ts'
 import type { BoughtLabelStatus } from '../enums.ts'
-import { VOID } from './shipments.ts'
+import { hasRowsToShip, NOT_NEEDED, VOID } from './shipments.ts'
 
 /** A shipment as the operator sees it, also while it is being bought. */
 export type AnyShipment = {
@@ -104,7 +104,11 @@ const columns = (db: Db) => db`
   sh.provider,
   sh.state,
   sh.status,
-  case when sh.is_void then ${VOID}::text else sh.message end as message,
+  case
+    when not sh.is_void then sh.message
+    when ${hasRowsToShip(db, db`sh.slice_id`)} then ${VOID}::text
+    else ${NOT_NEEDED}::text
+  end as message,
   sh.carrier_id as "carrierId",
   s.tracking_code as "trackingCode",
   sh.lines,

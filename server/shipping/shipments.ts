@@ -48,7 +48,8 @@ export type Shipment = {
 const FORMER_ACTION_REQUIRED =
   'The shipment exists, but the carrier withholds its label, most likely because of the balance or the payment method of the carrier account. Resolve this with the carrier, then call again.'
 
-const NOT_NEEDED =
+/** The message of a withheld or void label whose order has no row to ship. */
+export const NOT_NEEDED =
   'The carrier withholds the label or has cancelled it, and every row of this order is cancelled, received or disputed. No label is needed any more, so the service does not request it again, and you have nothing to do.'
 
 /** The message of a void label whose order has rows to ship. */
@@ -212,13 +213,14 @@ export async function applyReading(
 export const ERASED_LABEL = {
   status: 'action_required',
   message: 'The label was deleted with the buyer’s personal data.',
+  isVoid: false,
 } as const
 
 function labelAfter(
   before: Shipment,
   reading: CarrierShipment,
 ): Pick<Shipment, 'status' | 'message' | 'isVoid'> {
-  if (before.isErased) return { ...ERASED_LABEL, isVoid: before.isVoid }
+  if (before.isErased) return ERASED_LABEL
   // Nobody prints the label of an order without a row to ship, and its seller has nothing to ask the marketplace.
   const isWithdrawn = reading.cancellation !== null && before.hasRowsToShip
   if (reading.status === 'ready' || (before.status === 'ready' && !isWithdrawn))
