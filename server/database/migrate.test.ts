@@ -131,7 +131,7 @@ it('photos of listings that were removed before the update get the time of their
   ])
 })
 
-it('labels that were cancelled at the carrier before the update are void, and other labels are not', async () => {
+it('labels that were cancelled at the carrier before the update are void and are read again for open orders, and other labels are not', async () => {
   const url = await databaseAtVersion(71)
   const db = connect(url, { max: 2 })
   whenFileEnds(() => db.end({ timeout: 1 }))
@@ -143,24 +143,39 @@ it('labels that were cancelled at the carrier before the update are void, and ot
   `
   const cancelled =
     'The shipment was cancelled at the carrier, and the service buys only one for each order. Ask the marketplace how to ship it.'
-  for (const message of [cancelled, 'Another text', null]) {
+  for (const [message, status] of [
+    [cancelled, 'pending'],
+    [cancelled, 'received'],
+    ['Another text', 'pending'],
+    [null, 'pending'],
+  ] as const) {
     const { sliceId, orderIds } = await insertSlice(db, account!.id, { now: at })
+    if (status === 'received') {
+      await db`
+        update orders
+        set status = 'received', shipped_at = ${at}, received_at = ${at}
+        where slice_id = ${sliceId}
+      `
+    }
     await db`
       insert into shipments (
         slice_id, order_id, reference, provider, state, in_doubt, lines, carrier_id, status, message,
-        label_name, created_at, bought_at
+        label_name, created_at, bought_at, polls
       )
       values (
         ${sliceId}, ${orderIds[0]!}, ${sliceId}, 'sendcloud', 'bought', false, 1, ${sliceId},
-        'action_required', ${message}, ${sliceId}, ${at}, ${at}
+        'action_required', ${message}, ${sliceId}, ${at}, ${at}, 9
       )
     `
   }
   await migrate(db, url)
-  expect(await db`select is_void, message from shipments order by slice_id`).toEqual([
-    { is_void: true, message: null },
-    { is_void: false, message: 'Another text' },
-    { is_void: false, message: null },
+  const shipments =
+    await db`select is_void, message, poll_at, polls from shipments order by slice_id`
+  expect(shipments).toEqual([
+    { is_void: true, message: null, poll_at: at, polls: 0 },
+    { is_void: true, message: null, poll_at: null, polls: 9 },
+    { is_void: false, message: 'Another text', poll_at: null, polls: 9 },
+    { is_void: false, message: null, poll_at: null, polls: 9 },
   ])
 })
 
