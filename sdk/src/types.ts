@@ -1284,7 +1284,7 @@ export interface ShipOrderBody {
 }
 export interface Label {
   /**
-   * `ready`: the PDF is at `label_url`. `processing`: the label is bought and the PDF is not available yet; call again shortly. `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed, or has cancelled the shipment (see `message`). `self_ship`: you ship with your own option, so there is no label.
+   * `ready`: the PDF is at `label_url`. `processing`: the label is bought, and the PDF is not available yet (call again shortly) or a cancellation of the shipment was requested (see `message`, and don’t use the label). `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed, or has cancelled the shipment (see `message`). `self_ship`: you ship with your own option, so there is no label.
    */
   status: 'ready' | 'processing' | 'action_required' | 'self_ship'
   /**
@@ -1502,7 +1502,7 @@ export interface LabelResult {
    */
   label: {
     /**
-     * `ready`: the PDF is at `label_url`. `processing`: the label is bought and the PDF is not available yet; call again shortly. `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed, or has cancelled the shipment (see `message`). `self_ship`: you ship with your own option, so there is no label.
+     * `ready`: the PDF is at `label_url`. `processing`: the label is bought, and the PDF is not available yet (call again shortly) or a cancellation of the shipment was requested (see `message`, and don’t use the label). `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed, or has cancelled the shipment (see `message`). `self_ship`: you ship with your own option, so there is no label.
      */
     status: 'ready' | 'processing' | 'action_required' | 'self_ship'
     /**

@@ -140,7 +140,7 @@ function LabelPart({ slice, order, onChange }: Props) {
       )}
       {label?.status === 'processing' && (
         <>
-          <Notice>
+          <Notice tone={label.message === null ? undefined : 'warn'}>
             <p>
               {label.message ??
                 'The label is bought. The carrier prepares the PDF, which can take some minutes.'}

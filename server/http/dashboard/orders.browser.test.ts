@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { PDFDocument } from '@pdfme/pdf-lib'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { CANCELLATION_REQUESTED } from '../../carriers/carrier.ts'
 import { ERASED_LABEL } from '../../shipping/shipments.ts'
 import {
   type BrowserApp,
@@ -414,7 +415,7 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText(`Label of order ${first}: The label is ready.`).waitFor()
   })
 
-  it('another check of a label announces no purchase, and a label that was deleted is not said to be withheld', async () => {
+  it('another check of a label announces no purchase, a requested cancellation is a warning, and a label that was deleted is not said to be withheld', async () => {
     const { shop, member, orders } = await shopWith(LABEL, 'Ash Ketchum')
     const carrier = '/operator/v1/sandbox/carrier'
     await app.operator.put(carrier, { payload: { label: 'processing' } })
@@ -424,6 +425,12 @@ describe.skipIf(!chromiumPath)('the orders in the dashboard', () => {
     await page.getByText('The label is not ready.').waitFor()
     expect(await page.getByText('The label was bought, without a PDF.').count()).toBe(0)
     await app.operator.put(carrier, { payload: { label: 'ready' } })
+
+    await app.ctx.db`
+      update shipments set message = ${CANCELLATION_REQUESTED} where order_id = ${orders[0]!}
+    `
+    await page.reload()
+    await page.locator('.notice.warn').getByText(CANCELLATION_REQUESTED).waitFor()
 
     const { status, message } = ERASED_LABEL
     await app.ctx.db`

@@ -11,7 +11,7 @@ import { exampleSlice, SliceSchema, sliceJson } from './slice.ts'
 export const labelFields = {
   status: OneOf(LABEL_STATUSES, {
     description:
-      '`ready`: the PDF is at `label_url`. `processing`: the label is bought and the PDF is not available yet; call again shortly. `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed, or has cancelled the shipment (see `message`). `self_ship`: you ship with your own option, so there is no label.',
+      '`ready`: the PDF is at `label_url`. `processing`: the label is bought, and the PDF is not available yet (call again shortly) or a cancellation of the shipment was requested (see `message`, and don’t use the label). `action_required`: the label is bought, and the carrier withholds the PDF until a problem is fixed, or has cancelled the shipment (see `message`). `self_ship`: you ship with your own option, so there is no label.',
   }),
   label_url: Nullable(Type.String(), {
     description:
