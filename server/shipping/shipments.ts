@@ -155,7 +155,7 @@ export async function applyReading(
   const hasNewLabel = status === 'ready' && before.status !== 'ready'
   const isNews = isNew || hasNewCode || hasNewLabel
   const isWithheldNow = status === 'action_required' && before.status !== 'action_required'
-  const isSuspendedNow = status === 'processing' && before.status === 'ready'
+  const isStoppedNow = status === 'processing' && before.status === 'ready'
   const after: Shipment = {
     ...before,
     status,
@@ -199,7 +199,7 @@ export async function applyReading(
     where slice_id = ${before.sliceId}
   `
   await writeTracking(tx, before, after)
-  if ((isWithheldNow || isSuspendedNow) && !isCalled && before.hasRowsToShip) {
+  if ((isWithheldNow || isStoppedNow) && !isCalled && before.hasRowsToShip) {
     const mail = labelWithheldEmail(tx, await partiesOf(tx, after.sliceId), {
       ...after,
       message: messageShown(after),
