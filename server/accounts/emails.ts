@@ -57,7 +57,7 @@ export const reactivatedEmail = (
   text: textFor(shopName, [
     'The marketplace has ended the suspension of your shop. Unless it is on holiday, buyers see it again and can order.',
     apiAccess === 'enabled'
-      ? 'Your API keys and connected programs work again.'
+      ? 'Your API keys and connected programs work now.'
       : 'API access is off, so your API keys and connected programs are still refused.',
     `Your shop: ${overviewPage(ctx)}`,
   ]),

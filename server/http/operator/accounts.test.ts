@@ -315,7 +315,7 @@ describe('PATCH /operator/v1/accounts/{id}', () => {
   })
 })
 
-it('a shop gets an e-mail when it is suspended, and one when the suspension ends, which say what works', async () => {
+it('a shop gets an e-mail when it is suspended, and one when the suspension ends, which say what works; a closed one gets none', async () => {
   const email = 'suspended@shops.example'
   const { accountId } = await app.seller({ account: { email } })
   for (const api_access of [
@@ -328,6 +328,10 @@ it('a shop gets an e-mail when it is suspended, and one when the suspension ends
   ]) {
     await app.operator.patch(`${ACCOUNTS}/${accountId}`, { payload: { api_access } })
   }
+  expect((await app.operator.post(`${ACCOUNTS}/${accountId}/close`)).status).toBe(200)
+  for (const api_access of ['suspended', 'enabled']) {
+    await app.operator.patch(`${ACCOUNTS}/${accountId}`, { payload: { api_access } })
+  }
   const mails = (await mailsTo(app, email)).toReversed()
   expect(mails.map(({ subject }) => subject)).toEqual([
     'Your shop is suspended',
@@ -336,6 +340,6 @@ it('a shop gets an e-mail when it is suspended, and one when the suspension ends
     'Your shop is no longer suspended',
   ])
   expect(mails[0]!.text).toContain('ship your open orders and answer disputes')
-  expect(mails[1]!.text).toContain('work again')
+  expect(mails[1]!.text).toContain('programs work now')
   expect(mails[3]!.text).toContain('API access is off')
 })
