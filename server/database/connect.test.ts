@@ -21,8 +21,7 @@ it('a queue pool commits asynchronously, uses no sequential scans and plans each
   expect(await settingsWith({ forQueue: true })).toEqual([
     { commit: 'off', scan: 'off', plans: 'force_generic_plan' },
   ])
-  // The test server never waits for the disk, so its `synchronous_commit` is not compared.
-  expect(await settingsWith({})).toMatchObject([{ scan: 'on', plans: 'auto' }])
+  expect(await settingsWith({})).toEqual([{ commit: 'on', scan: 'on', plans: 'auto' }])
 })
 
 it('the guide names every setting that PgBouncer must ignore, because it refuses connections with others', async () => {

@@ -11,6 +11,16 @@ import type { Sql } from './sql.ts'
  */
 export const WRITE_LIMIT_MS = 10_000
 
+/**
+ * The first statement of a session for single statements. Like BEGIN_WRITE of transactions.ts, it makes commits durable, or
+ * keeps the administrator's choice. The server can't turn them off for this session later.
+ */
+const KEEP_COMMITS_DURABLE = `
+  select set_config(
+    'synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false
+  )
+`
+
 /** A string, because the client omits a numeric 0, and then the default of the database or role would apply. */
 const ZERO = '0' as unknown as number
 
@@ -52,7 +62,8 @@ export function connect(
     ? { synchronous_commit: 'off', enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' }
     : {}
   const open = (onclose: () => void) => connectSingle(url, onclose, settings)
-  return poolOf(open, options.max ?? 10, options.circuit ?? circuitFor(url), options.limits)
+  const first = options.forQueue ? 'select 1' : KEEP_COMMITS_DURABLE
+  return poolOf(open, first, options.max ?? 10, options.circuit ?? circuitFor(url), options.limits)
 }
 
 /** A probe that takes longer is abandoned for newer ones: its first packet may be lost. */

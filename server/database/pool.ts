@@ -69,9 +69,11 @@ type Connection = {
  * once, statements fail at once while the circuit is open, and each statement has a time limit of this process.
  *
  * @param open opens a single connection; calls `onclose` when it is lost
+ * @param first the first statement on each connection
  */
 export function poolOf(
   open: (onclose: () => void) => Sql,
+  first: string,
   max: number,
   circuit: Circuit,
   { statementMs, suspectMs, maxStatements }: PoolLimits = POOL_LIMITS,
@@ -206,7 +208,7 @@ export function poolOf(
     }
     connections.add(connection)
     // Statements wait until it is open: if the client cannot connect, it rejects only the first statement.
-    sql.unsafe('select 1').then(
+    sql.unsafe(first).then(
       () => {
         connection.isReady = true
         circuit.answered()

@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { testDatabase } from '../test/database.ts'
 import { until } from '../test/until.ts'
 import { newBudget, withBudget } from './budget.ts'
+import { connect as openPool } from './connect.ts'
 import type { Db } from './sql.ts'
 import {
   savepoint,
@@ -95,7 +96,7 @@ describe('a transaction', () => {
     { setting: 'on', wanted: 'on' },
     { setting: 'remote_apply', wanted: 'remote_apply' },
   ])(
-    'a transaction that writes has synchronous_commit = $wanted if the database has $setting',
+    'transactions that write and single statements have synchronous_commit = $wanted if the database has $setting',
     async ({ setting, wanted }) => {
       const { db, url } = await testDatabase()
       const [{ name } = { name: '' }] = await db<{ name: string }[]>`
@@ -103,9 +104,11 @@ describe('a transaction', () => {
       `
       await db.unsafe(`alter database ${name} set synchronous_commit = ${setting}`)
       const { begin, end } = transactionsOn(url, 1)
-      const [row] = await begin((on) => on`select current_setting('synchronous_commit') as value`)
-      await end()
-      expect(row).toEqual({ value: wanted })
+      const single = openPool(url, { max: 1 })
+      const read = (on: Db) => on`select current_setting('synchronous_commit') as value`
+      const values = await Promise.all([begin(read), read(single)])
+      await Promise.all([end(), single.end()])
+      expect(values).toEqual([[{ value: wanted }], [{ value: wanted }]])
     },
   )
 
