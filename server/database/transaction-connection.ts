@@ -16,8 +16,12 @@ export type TransactionConnection = {
    * statements then. A connection has one work at a time, and keeps nothing of it.
    */
   unlessClosed<T>(work: Promise<T>): Promise<T>
-  /** Sends COMMIT. @returns the command that the server has carried out: ROLLBACK after a failed statement */
-  commit(): Promise<string>
+  /**
+   * Sends COMMIT.
+   *
+   * @throws the error of the statement that has aborted the transaction, also if the work has ignored it
+   */
+  commit(): Promise<void>
   /**
    * Closes the connection, and has the server terminate its session, unless it commits. The termination would end a wait
    * for a synchronous standby, and make a change visible that a failover could lose.
@@ -105,7 +109,9 @@ export function openTransactionConnection(url: string, silence: Silence): Transa
     async commit() {
       isCommitting = true
       try {
-        return (await sql.unsafe('commit')).command
+        const { command } = await sql.unsafe('commit')
+        // PostgreSQL responds with ROLLBACK to the COMMIT of a transaction in which a statement failed.
+        if (command !== 'COMMIT') throw watch.clearedFailure ?? new Error('The commit was refused.')
       } finally {
         isCommitting = false
       }
@@ -134,12 +140,14 @@ function watchSilence(
   thresholdMs: number,
   answered: () => void,
   silent: (silentMs: number) => void,
-): { sql: Sql; stop(): void } {
+): { sql: Sql; readonly clearedFailure: unknown; stop(): void } {
   const running = new Set<Statement>()
   let timer: NodeJS.Timeout | undefined
   let silentSince = 0
   /** The error that has aborted the transaction. */
   let failure: unknown
+  /** The same, until the last statement ended the transaction or rolled back to a savepoint. */
+  let clearedFailure: unknown
   const handler = handlerOf(client)
 
   const check = () => {
@@ -160,14 +168,23 @@ function watchSilence(
       restart()
       if (error === undefined || !isConnectionLoss(error)) answered()
       // Of statements in one packet, the caller of a later one can be notified first.
-      if (!isAborted(error)) failure = error
+      if (!isAborted(error)) {
+        clearedFailure = failure
+        failure = error
+      }
       return failure
     }
     observe(statement, ended, restart)
     timer ??= setInterval(check, thresholdMs / 2).unref()
     return handler(statement)
   })
-  return { sql, stop: () => clearInterval(timer) }
+  return {
+    sql,
+    get clearedFailure() {
+      return clearedFailure
+    },
+    stop: () => clearInterval(timer),
+  }
 }
 
 /** A frozen server doesn't accept the request. */

@@ -332,9 +332,7 @@ function countsOfAccounts() {
 async function commit(connection: TransactionConnection): Promise<void> {
   // On a new connection COMMIT would succeed without effect, and an aborted transaction must not be committed.
   if (connection.closed) throw connection.closed
-  // PostgreSQL responds with ROLLBACK to the COMMIT of a transaction in which something failed.
-  if ((await connection.commit()) !== 'COMMIT')
-    throw new Error('The transaction had failed and was rolled back.')
+  await connection.commit()
 }
 
 async function rollBack(connection: TransactionConnection): Promise<void> {
