@@ -45,6 +45,11 @@ describe('readConfig', () => {
     expect(readConfig({ DATA_DIR: '/srv/cards' }).storageUrl).toBe('file:///srv/cards/files')
   })
 
+  it('HOST can have the brackets that an IPv6 address has in a URL', () => {
+    const hosts = ['[::1]', '::1', '[x]'].map((HOST) => readConfig({ HOST }).host)
+    expect(hosts).toEqual(['::1', '::1', '[x]'])
+  })
+
   it('PUBLIC_URL defaults to the port, MARKETPLACE_URL to PUBLIC_URL', () => {
     expect(readConfig({ PORT: '8080' }).publicUrl).toBe('http://localhost:8080')
     const { publicUrl, marketplaceUrl } = readConfig({ PUBLIC_URL: 'https://cards.example/shop/' })

@@ -202,11 +202,19 @@ async function refusalOf(url: string): Promise<string> {
   return error.message
 }
 
-it('a role that can use no schema of its search path is refused with the right that it lacks', async () => {
+it('a role that can use no schema of its search path is refused, with the schema or the right that is missing', async () => {
   const url = new URL(await databaseAtVersion(1))
   url.searchParams.set('search_path', 'nowhere')
   expect(await refusalOf(url.href)).toBe(
-    'DATABASE_URL: the role cardstall can use no schema of its search_path (nowhere): grant it USAGE and CREATE on one.',
+    'DATABASE_URL: the role cardstall can use no schema of its search_path (nowhere): create one, or grant it USAGE and CREATE on one.',
+  )
+})
+
+it('a first start on a read-only database is refused, with the setting that can be the reason', async () => {
+  const url = new URL((await emptied()).url)
+  url.searchParams.set('default_transaction_read_only', 'on')
+  expect(await refusalOf(url.href)).toBe(
+    'Cannot migrate the database: cannot execute CREATE TABLE in a read-only transaction. Use the primary server, not a standby, and turn default_transaction_read_only off.',
   )
 })
 

@@ -113,7 +113,8 @@ const OTHER_DATABASE = ' Use a database without the tables of other applications
 const REMEDIES: Record<string, string> = {
   '40P01': ' Stop all other processes that use the database.', // deadlock detected
   '42501': '', // insufficient privilege
-  '25006': '', // read-only transaction: the server is a standby
+  // read-only transaction
+  '25006': ' Use the primary server, not a standby, and turn default_transaction_read_only off.',
   '42P07': OTHER_DATABASE, // duplicate table or index
   '42710': OTHER_DATABASE, // duplicate type
   '42723': OTHER_DATABASE, // duplicate function
@@ -151,7 +152,7 @@ async function refuseUnusableServer(sql: Sql): Promise<void> {
   }
   if (schema === null) {
     throw new StartError(
-      `DATABASE_URL: the role ${role} can use no schema of its search_path (${searchPath}): grant it USAGE and CREATE on one.`,
+      `DATABASE_URL: the role ${role} can use no schema of its search_path (${searchPath}): create one, or grant it USAGE and CREATE on one.`,
     )
   }
 }

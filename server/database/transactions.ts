@@ -268,7 +268,9 @@ export function transactionsOn(
             // The session keeps the setting that it began with.
             if (!results.flat().some(({ readOnly }) => readOnly === 'on')) return
             stale.add(connection)
-            throw new DatabaseUnavailable('The database is read-only.')
+            throw new DatabaseUnavailable(
+              'The database is read-only: default_transaction_read_only is on.',
+            )
           },
           (cause) => {
             if (cause.code !== REFUSED_BY_STANDBY) throw cause

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { centsFromEuros } from '../cents.ts'
 import { parseIban } from '../text/iban.ts'
@@ -14,6 +14,12 @@ export class InvalidValue extends Error {
 }
 
 export const anyText: Parser<string> = (text) => text
+
+/** A host name or an IP address. An IPv6 address can have the brackets that it has in a URL. */
+export const hostName: Parser<string> = (text) => {
+  const inBrackets = /^\[(.*)\]$/.exec(text)?.[1]
+  return inBrackets !== undefined && isIPv6(inBrackets) ? inBrackets : text
+}
 
 export const flag: Parser<boolean> = (text) => {
   const value = text.toLowerCase()

@@ -5,6 +5,7 @@ import {
   bearerToken,
   buyAddress,
   flag,
+  hostName,
   integer,
   mailServer,
   oneOf,
@@ -40,7 +41,7 @@ export const CARRIERS = ['simulated', 'sendcloud'] as const
 export const SETTINGS = {
   PORT: { parse: integer(1, 65_535), default: '3000', description: 'Port to listen on' },
   HOST: {
-    parse: anyText,
+    parse: hostName,
     default: '127.0.0.1',
     description:
       'Address to listen on; `0.0.0.0` for all. Set `PUBLIC_URL` as well to the address that browsers use, because forms work only there',

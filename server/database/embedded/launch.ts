@@ -72,8 +72,12 @@ async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1')
   try {
     await once(server, 'listening')
-  } catch {
-    return false
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') return false
+    throw new StartError(
+      'the embedded database needs 127.0.0.1, which this machine does not have: turn IPv4 on for its loopback interface, or set DATABASE_URL',
+      { cause: error },
+    )
   }
   await once(server.close(), 'close')
   return true
