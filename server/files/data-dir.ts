@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Config } from '../config.ts'
 import { StartError } from '../start-error.ts'
 import { lockShared } from './lock.ts'
-import { makeDirectory } from './make-directory.ts'
+import { makeDataDir } from './make-directory.ts'
 
 /** The lock that every running service shares in its DATA_DIR. */
 export const IN_USE_LOCK = 'in-use.lock'
@@ -20,7 +20,7 @@ export async function useDataDir(config: Config): Promise<() => void> {
   const storesFiles = storageUrl.startsWith(`${pathToFileURL(dataDir).href}/`)
   if (databaseUrl !== undefined && !sandbox && !storesFiles) return () => {}
   try {
-    await makeDirectory(dataDir)
+    await makeDataDir(dataDir)
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new StartError(`DATA_DIR ${dataDir} can't be used: ${(error as Error).message}`)

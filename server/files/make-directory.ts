@@ -3,6 +3,15 @@ import path from 'node:path'
 import { exists } from './disk.ts'
 
 /**
+ * Creates DATA_DIR if it is missing, whatever the umask is: for its owner only. Under root, PostgreSQL runs as another user,
+ * who has to pass through it.
+ *
+ * @throws the file system's error
+ */
+export const makeDataDir = (dataDir: string): Promise<void> =>
+  makeDirectory(dataDir, process.geteuid?.() === 0 ? 0o711 : 0o700)
+
+/**
  * Creates a directory and its missing parents. `mkdir` with `recursive` never returns on a file system that refuses
  * with ENOENT, such as /proc.
  *

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { lockExclusive } from '../files/lock.ts'
-import { makeDirectory } from '../files/make-directory.ts'
+import { makeDataDir, makeDirectory } from '../files/make-directory.ts'
 import { StartError } from '../start-error.ts'
 
 /** Secrets of the sandbox, each in a file of DATA_DIR that only its owner can read. */
@@ -77,7 +77,7 @@ async function writeSecret(dataDir: string, name: SecretName, secret: string): P
 }
 
 async function withSecretsLock<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
-  await makeDirectory(dataDir).catch((error) => {
+  await makeDataDir(dataDir).catch((error) => {
     throw cannotUse(dataDir, error)
   })
   const release = await lockExclusive(path.join(dataDir, 'secrets.lock'))

@@ -67,7 +67,8 @@ export const SETTINGS = {
   DATA_DIR: {
     parse: anyText,
     default: '.cardstall',
-    description: 'Embedded database, stored files, generated secrets',
+    description:
+      'Embedded database, stored files, generated secrets. If it is missing, the service creates a folder that no other user can list or change',
   },
   SANDBOX: {
     parse: flag,

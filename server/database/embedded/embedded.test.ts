@@ -48,12 +48,13 @@ import { shutDown } from './server.ts'
 afterEach(cleanUp)
 
 describe('the embedded database', () => {
-  test('a first start creates a cluster on 127.0.0.1 and a Unix socket, with a password that only its owner can read', async () => {
+  test('a first start creates a cluster on 127.0.0.1 and a Unix socket, with a password that only its owner can read, in a folder that no other user can list or change', async () => {
     const dataDir = join(newHome(), 'not', 'there', 'yet')
     const database = await start(dataDir)
     expect(database).toMatchObject({ adopted: false, notice: undefined })
     expect(database.directory).toBe(realpathSync(join(dataDir, 'postgres')))
     expect(statSync(join(dataDir, 'postgres.password')).mode & 0o777).toBe(0o600)
+    expect(statSync(dataDir).mode & 0o066).toBe(0)
 
     const [facts] = await query(
       database.url,

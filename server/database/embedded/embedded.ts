@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { lockExclusive } from '../../files/lock.ts'
-import { makeDirectory } from '../../files/make-directory.ts'
+import { makeDataDir } from '../../files/make-directory.ts'
 import { StartError } from '../../start-error.ts'
 import { withSocket } from '../socket.ts'
 import { findBinaries, reachableBinaries } from './binaries.ts'
@@ -103,7 +103,7 @@ export async function startEmbedded(options: {
 
 async function writable(dataDir: string): Promise<string> {
   try {
-    await makeDirectory(dataDir)
+    await makeDataDir(dataDir)
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
     return dataDir
   } catch (cause) {
