@@ -170,8 +170,15 @@ it('a commit that waits for a synchronous standby becomes visible only after the
     await query(url, `alter system set synchronous_standby_names = '${standbys}'`)
     await query(url, 'select pg_reload_conf()')
   }
+  const probes: Promise<unknown>[] = []
   try {
     await waitFor('missing')
+    // The reload takes effect some time later.
+    await until('commits wait', async () => {
+      probes.push(query(url, 'create temporary table probe ()'))
+      const waiting = await query(url, `select from pg_stat_activity where wait_event = 'SyncRep'`)
+      return waiting.length > 0
+    })
     const failures = await Promise.all(['a', 'b'].map((text) => failure(write(text))))
     expect(failures.map(isUnavailable)).toEqual([true, true])
     const refused = { message: expect.stringMatching(/standby/) }
@@ -187,7 +194,8 @@ it('a commit that waits for a synchronous standby becomes visible only after the
     await until('writes work', async () => !(await failure(write('d'))))
     expect(await marks()).toEqual(['a', 'b', 'd'].map((text) => ({ text })))
   } finally {
-    await end()
+    await waitFor('')
+    await Promise.all([end(), ...probes])
   }
 })
 
