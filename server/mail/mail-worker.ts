@@ -11,9 +11,15 @@ import {
   type WorkerOptions,
 } from '../queue/worker.ts'
 import { deliverMail } from './deliver-mail.ts'
-import type { ClaimedMail, Handled, MailError, Mailer, MailerOptions } from './mail.ts'
+import type { ClaimedMail, Handled, Mailer, MailerOptions } from './mail.ts'
 import { openMailer } from './mailer.ts'
-import { claimMails, claimMailsInTurn, recordSuccesses } from './outbox.ts'
+import {
+  claimFastMails,
+  claimMails,
+  claimSlowMail,
+  failInterruptedMails,
+  recordSuccesses,
+} from './outbox.ts'
 
 /** At a shutdown, time for messages to finish, because one that is interrupted while it is accepted is sent twice. */
 const GRACE_MS = 5_000
@@ -31,7 +37,7 @@ export function startMailWorker(
   options: WorkerOptions & MailerOptions & { graceMs?: number } = {},
 ): Worker {
   const mailer = openMailer(ctx, options)
-  const worker = startWorker(ctx, mailWork(ctx, mailer, options.graceMs), options)
+  const worker = startWorker(ctx, mailWork(ctx, mailer, options), options)
   return {
     async stop() {
       await worker.stop()
@@ -44,17 +50,26 @@ export function startMailWorker(
 export async function runDueMail(ctx: MailContext, options?: MailerOptions): Promise<void> {
   const mailer = openMailer(ctx, options)
   try {
-    await drainQueue(ctx, mailWork(ctx, mailer))
+    await drainQueue(ctx, mailWork(ctx, mailer, options))
   } finally {
     await mailer.close()
   }
 }
 
-function mailWork(ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<ClaimedMail> {
+function mailWork(
+  ctx: MailContext,
+  mailer: Mailer,
+  { graceMs = GRACE_MS, slowMs }: { graceMs?: number; slowMs?: number } = {},
+): Work<ClaimedMail> {
   const record = batch<Handled>((handled) => recordSuccesses(ctx, handled), {
     max: mailer.concurrency,
   })
-  const turns = mailer.limits && openTurns(mailer.limits, (turn) => claimMailsInTurn(ctx, turn))
+  const turns =
+    mailer.limits &&
+    openTurns<ClaimedMail>(mailer.limits, {
+      fast: (turn) => claimFastMails(ctx, turn),
+      slow: (turn) => claimSlowMail(ctx, turn),
+    })
   const claim = turns ? turns.claim : (max: number) => claimMails(ctx, max)
   let failures = 0
   let pausedUntil = 0
@@ -64,20 +79,21 @@ function mailWork(ctx: MailContext, mailer: Mailer, graceMs = GRACE_MS): Work<Cl
     graceMs,
     async claim(max) {
       if (performance.now() < pausedUntil) return []
-      if (failures < MAX_SERVER_FAILURES) return claim(max)
-      // A single e-mail finds out whether the server accepts e-mails again.
-      const mails = await claim(1)
+      // After failures, a single e-mail finds out whether the server accepts e-mails again.
+      const mails = await claim(failures < MAX_SERVER_FAILURES ? max : 1)
       if (mails.length > 0) pausedUntil = performance.now() + pauseAfter(failures)
+      // Not before each claim, and not while e-mails that are due wait for one in progress.
+      else if (max === mailer.concurrency) await failInterruptedMails(ctx)
       return mails
     },
     async run(mail, stopping) {
-      let failure: MailError | undefined
+      let failure: Awaited<ReturnType<typeof deliverMail>>
       try {
-        failure = await deliverMail(ctx, mailer, mail, record, stopping)
+        failure = await deliverMail(ctx, mailer, mail, record, stopping, slowMs)
       } finally {
-        turns?.end(mail, failure?.isUnanswered === true)
+        turns?.end(mail, failure?.isSlow === true)
       }
-      failures = failure?.isOfAll ? failures + 1 : 0
+      failures = failure?.error.isOfAll ? failures + 1 : 0
       pausedUntil = performance.now() + pauseAfter(failures)
     },
   }

@@ -1,3 +1,4 @@
+import type { Limits } from '../queue/turns.ts'
 import { type Mailbox, withAsciiDomain } from '../text/mailbox.ts'
 import { DAYS, HOURS, MINUTES } from '../time/units.ts'
 
@@ -11,8 +12,8 @@ export type NewMail = {
   /** The slice that it is about. */
   sliceId?: number
   /**
-   * The seller whose turn it takes; by default the seller of the slice. E-mails of no seller are sent first: a person waits
-   * for them.
+   * The seller whose turn it takes; by default the seller of the slice. An e-mail that a person waits for has none, and is
+   * sent before those of sellers.
    */
   accountId?: number
   /** The checkout that it is about, if it is about all of its slices. `sliceId` is the first of them then. */
@@ -97,8 +98,6 @@ export class MailError extends Error {
   readonly isOfAll: boolean
   /** Whether the server may have accepted the e-mail: such attempts are limited, because each can deliver it again. */
   readonly mayHaveArrived: boolean
-  /** Whether the server did not answer in time about this recipient or message, as the next attempt may find as well. */
-  readonly isUnanswered: boolean
   readonly summary: string
 
   constructor(
@@ -108,7 +107,6 @@ export class MailError extends Error {
       isOfServer?: boolean
       isOfAll?: boolean
       mayHaveArrived?: boolean
-      isUnanswered?: boolean
       summary?: string
     },
   ) {
@@ -117,7 +115,6 @@ export class MailError extends Error {
     this.isOfServer = options.isOfServer ?? false
     this.isOfAll = options.isOfAll ?? this.isOfServer
     this.mayHaveArrived = options.mayHaveArrived ?? false
-    this.isUnanswered = options.isUnanswered ?? false
     this.summary = options.summary ?? message
   }
 }
@@ -131,11 +128,8 @@ export type Handled = { mail: ClaimedMail; outcome: Delivered }
 export type Mailer = {
   /** E-mails that it can handle at the same time. */
   concurrency: number
-  /**
-   * Limits of e-mails at the same time: of one seller, and of those that the server may not answer. Undefined if each e-mail
-   * is handled at once, so that none has to wait.
-   */
-  limits?: { perSeller: number; slow: number }
+  /** Limits of e-mails at the same time. Undefined if each e-mail is handled at once, so that none has to wait. */
+  limits?: Limits
   /**
    * @param signal aborts the attempt; the e-mail may have been sent nevertheless
    * @throws MailError
@@ -147,6 +141,8 @@ export type Mailer = {
 export type MailerOptions = {
   /** Limits connecting to the mail server. Its replies and a whole attempt have multiples of it (smtp.ts). */
   timeoutMs?: number
+  /** A failed attempt that took this long is slow. */
+  slowMs?: number
 }
 
 /** An e-mail claimed by this process; `attempts` is the fencing token (queue/README.md). */
@@ -155,6 +151,6 @@ export type ClaimedMail = Mail & {
   attempts: number
   /** The seller whose turn it takes. */
   accountId: number | null
-  /** Whether the mail server did not answer the attempt before. */
+  /** Whether the attempt before was slow. */
   isSlow: boolean
 }

@@ -3,7 +3,7 @@ import type { Mailer, MailerOptions } from './mail.ts'
 
 /** Each message being sent has an SMTP connection of its own. */
 const SMTP_CONCURRENCY = 3
-/** One seller's recipients that the server doesn't answer for must not delay the e-mails of others. */
+/** Recipients that the server is slow to answer for must not delay the e-mails of others. */
 const SMTP_LIMITS = { perSeller: 2, slow: 1 }
 /** Without a mail server, only the database limits how many e-mails are handled. */
 const LOCAL_CONCURRENCY = 100

@@ -723,11 +723,23 @@ describe('many e-mails', () => {
     // The connections are open when the server becomes silent.
     await sendTo(numbered(9, 'shops.example'))
     await unlucky(silent)
-    await app.runMail({ timeoutMs: 300 })
+    await app.runMail({ timeoutMs: 300, slowMs: 300 })
     expect(asked.toSorted()).toEqual(silent)
-    expect(
-      await app.ctx.db`select distinct attempts, error from mails where status = 'waiting'`,
-    ).toEqual([{ attempts: 1, error: 'The mail server did not respond in time.' }])
+    const waiting = () =>
+      app.ctx.db`
+        select distinct attempts, error, is_slow as "isSlow" from mails where status = 'waiting'
+      `
+    const failed = { attempts: 1, error: 'The mail server did not respond in time.', isSlow: true }
+    expect(await waiting()).toEqual([failed])
+
+    // A failure of the server says nothing about the recipient.
+    await advance(app.operator, 60)
+    server.login = refuse(454, '4.7.0 try later')
+    await app.runMail()
+    expect(await waiting()).toMatchObject([
+      { error: 'The mail server refused the login (454).', isSlow: true },
+    ])
+    server.login = accept
 
     asked.length = 0
     await advance(app.operator, 60)
@@ -743,21 +755,27 @@ describe('many e-mails', () => {
     expect(asked).toHaveLength(1)
   })
 
-  it('first attempts that the server does not answer leave a connection to other shops', async () => {
-    const [unlucky, other] = [await openShop(), await openShop()]
-    server.recipient = (done, to) => {
-      if (!to.endsWith('@silent.example')) done()
-    }
-    await unlucky(numbered(6, 'silent.example'))
-    await other(numbered(3, 'other.example'))
-    await sendTo(['kanto@shops.example'])
-    const worker = startMailWorker(app.ctx, { graceMs: 0 })
-    try {
-      await until('the others are sent', () => mailServer.received.length === 4)
-    } finally {
-      await worker.stop()
-    }
-  })
+  it.each([
+    ['a shop', openShop],
+    ['no shop', async () => sendTo],
+  ])(
+    'first attempts of %s that the server does not answer leave a connection to other shops',
+    async (_, open) => {
+      const [unlucky, other] = [await open(), await openShop()]
+      server.recipient = (done, to) => {
+        if (!to.endsWith('@silent.example')) done()
+      }
+      await sendTo(['kanto@shops.example'])
+      await unlucky(numbered(6, 'silent.example'))
+      await other(numbered(3, 'other.example'))
+      const worker = startMailWorker(app.ctx, { graceMs: 0 })
+      try {
+        await until('the others are sent', () => mailServer.received.length === 4)
+      } finally {
+        await worker.stop()
+      }
+    },
+  )
 
   it('after an outage, a mail worker sends the e-mails without a signal', async () => {
     server.login = refuse(454, '4.7.0 try later')

@@ -6,7 +6,7 @@ import type { Db, Fragment } from '../database/sql.ts'
 import { conflict, notFound } from '../errors.ts'
 import { claimStillHeld, waitingAccounts } from '../queue/claim.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
-import { isUnlimited, type Turn } from '../queue/turns.ts'
+import type { FastTurn, SlowTurn } from '../queue/turns.ts'
 import { DAYS } from '../time/units.ts'
 import {
   type ClaimedMail,
@@ -30,11 +30,12 @@ const RETENTION_MS = 30 * DAYS
  * (queue/README.md). A buyer whose data was erased has no address, and gets none.
  *
  * @param about.sliceId the slice that all of them are about
+ * @param about.accountId the seller whose turn all of them take
  */
 export async function sendMails(
   { db, now, signal }: Pick<Context, 'db' | 'now' | 'signal'>,
   all: NewMail[],
-  about: Pick<NewMail, 'sliceId'> = {},
+  about: Pick<NewMail, 'sliceId' | 'accountId'> = {},
 ): Promise<void> {
   const mails = all.filter(({ to }) => to !== '')
   if (mails.length === 0) return
@@ -53,7 +54,7 @@ export async function sendMails(
       ${mails.map(({ text }) => text)}::text[],
       ${mails.map(({ secret }) => secret ?? null)}::text[],
       ${mails.map(({ sliceId }) => sliceId ?? about.sliceId ?? null)}::bigint[],
-      ${mails.map(({ accountId }) => accountId ?? null)}::bigint[],
+      ${mails.map(({ accountId }) => accountId ?? about.accountId ?? null)}::bigint[],
       ${mails.map(({ checkoutId }) => checkoutId ?? null)}::bigint[]
     ) with ordinality as mail (
       recipient, subject, text, secret, slice_id, account_id, checkout_id, index
@@ -67,7 +68,7 @@ export async function sendMails(
 export const sendMail = (
   ctx: Pick<Context, 'db' | 'now' | 'signal'>,
   mail: NewMail,
-  about?: Pick<NewMail, 'sliceId'>,
+  about?: Pick<NewMail, 'sliceId' | 'accountId'>,
 ): Promise<void> => sendMails(ctx, [mail], about)
 
 export type MailFilters = {
@@ -189,77 +190,66 @@ const deletedSecret = ({ db, config }: Context) =>
   config.sandbox ? db`` : db`, text = ${textWithoutSecret(db)}, secret = null`
 
 /** Claims the e-mails that have been due longest (queue/README.md). */
-export async function claimMails(ctx: Context, max: number): Promise<ClaimedMail[]> {
+export const claimMails = (ctx: Context, max: number): Promise<ClaimedMail[]> =>
+  leaseMails(ctx, dueMail(ctx, ctx.db`true`, max))
+
+/** Claims e-mails that people wait for, and then one of each seller whose turn it is. */
+export function claimFastMails(ctx: Context, turn: FastTurn): Promise<ClaimedMail[]> {
   const { db } = ctx
-  const mails = await leaseMails(
+  const { max, maxOfNobody, after, excluded } = turn
+  return leaseMails(
     ctx,
     db`
-      select id
-      from mails
-      where ${isDue(ctx)}
-      order by next_attempt_at, id
-      limit ${max}
-      for update skip locked
+      with recursive urgent as (
+        ${dueMail(ctx, db`account_id is null and not is_slow`, maxOfNobody)}
+      ),
+      ${waitingAccounts(db, 'mails', after, db`status = 'waiting' and not is_slow`)}
+      select id from urgent
+      union all
+      (
+        select due.id
+        from waiting
+        cross join lateral (
+          ${dueMail(ctx, db`account_id = waiting.account_id and not is_slow`)}
+        ) due
+        where waiting.account_id <> all(${excluded}::bigint[])
+        limit ${max} - (select count(*) from urgent)
+      )
     `,
   )
-  if (mails.length === 0) await failInterruptedMails(ctx)
-  return mails
 }
 
-/**
- * Claims e-mails: those that people wait for, then one whose last attempt got no answer, then one of each seller whose turn
- * it is.
- */
-export async function claimMailsInTurn(ctx: Context, turn: Turn): Promise<ClaimedMail[]> {
+/** Claims the repeat that has been due longest, or an e-mail of a slow seller. */
+export async function claimSlowMail(
+  ctx: Context,
+  { sellers, excluded, repeatFirst }: SlowTurn,
+): Promise<ClaimedMail | undefined> {
   const { db } = ctx
-  const { max, after, excluded, withSlow } = turn
-  const mails = await leaseMails(
-    ctx,
-    db`
-      with recursive ${waitingAccounts(db, 'mails', after, db`status = 'waiting' and not is_slow`)}
-      select unnest((
-        array(
-          select id
-          from mails
-          where account_id is null and not is_slow and ${isDue(ctx)}
-          order by next_attempt_at, id
-          limit ${max}
-          for update skip locked
-        )
-        || array(
-          select id
-          from mails
-          where is_slow and ${isDue(ctx)}
-          order by next_attempt_at, id
-          limit ${withSlow ? 1 : 0}
-          for update skip locked
-        )
-        || array(
-          select due.id
-          from waiting
-          cross join lateral (
-            select id
-            from mails
-            where account_id = waiting.account_id and not is_slow and ${isDue(ctx)}
-            order by next_attempt_at, id
-            limit 1
-            for update skip locked
-          ) due
-          where waiting.account_id <> all(${excluded}::bigint[])
-          limit ${max}
-        )
-      )[1:${max}])
-    `,
-  )
-  if (mails.length === 0 && isUnlimited(turn)) await failInterruptedMails(ctx)
-  return mails
+  const repeat = dueMail(ctx, db`is_slow and coalesce(account_id, 0) <> all(${excluded}::bigint[])`)
+  const ofSeller = db`
+    select due.id
+    from unnest(${sellers}::bigint[]) as seller (id)
+    cross join lateral (${dueMail(ctx, db`account_id = seller.id and not is_slow`)}) due
+    limit 1
+  `
+  const [first, second] = repeatFirst ? [repeat, ofSeller] : [ofSeller, repeat]
+  const [mail] = await leaseMails(ctx, db`select coalesce((${first}), (${second}))`)
+  return mail
 }
 
-const isDue = ({ db, now }: Context) => db`
-  status = 'waiting'
-  and next_attempt_at <= ${now()}
-  and attempts < ${MAX_ATTEMPTS}
-  and (leased_until is null or leased_until < clock_timestamp())
+/** A query that locks the e-mails which have been due longest. */
+const dueMail = ({ db, now }: Context, condition: Fragment, max = 1) => db`
+  select id
+  from mails
+  where
+    ${condition}
+    and status = 'waiting'
+    and next_attempt_at <= ${now()}
+    and attempts < ${MAX_ATTEMPTS}
+    and (leased_until is null or leased_until < clock_timestamp())
+  order by next_attempt_at, id
+  limit ${max}
+  for update skip locked
 `
 
 /** @param ids a query for the ids of locked e-mails */
@@ -275,8 +265,8 @@ const leaseMails = ({ db }: Context, ids: Fragment): Promise<ClaimedMail[]> => d
     account_id as "accountId", is_slow as "isSlow"
 `
 
-/** Reads every e-mail that is due, so it runs once none can be claimed instead of before each claim. */
-const failInterruptedMails = (ctx: Context) =>
+/** Fails the e-mails whose last permitted attempt was interrupted. Reads every e-mail that is due. */
+export const failInterruptedMails = (ctx: Context) =>
   failInterrupted(ctx, 'mails', MAX_ATTEMPTS, deletedSecret(ctx))
 
 /** Records that a mailer has handled e-mails. */
@@ -320,7 +310,8 @@ export async function recordSuccesses(ctx: Context, handled: Handled[]): Promise
 export async function recordFailure(
   ctx: Context,
   mail: ClaimedMail,
-  { message, isPermanent, isOfServer, mayHaveArrived, isUnanswered }: MailError,
+  { message, isPermanent, isOfServer, mayHaveArrived }: MailError,
+  isSlow: boolean,
 ): Promise<{ isFailed: boolean }> {
   const { db, now } = ctx
   const delayUncounted =
@@ -334,7 +325,7 @@ export async function recordFailure(
       status = ${delay === undefined ? 'failed' : 'waiting'},
       attempts = attempts - ${delayUncounted === undefined ? 0 : 1},
       error = ${message},
-      is_slow = ${isUnanswered},
+      is_slow = ${isSlow},
       next_attempt_at = ${delay === undefined ? null : new Date(now().getTime() + delay)},
       leased_until = null
       ${delay === undefined ? deletedSecret(ctx) : db``}

@@ -149,7 +149,7 @@ function mailErrorFrom(error: SmtpError, { mayHaveArrived }: { mayHaveArrived: b
       const message = 'The mail server did not respond in time.'
       // Later silence can be about the recipient or the message.
       const isConnecting = timeoutType !== undefined && timeoutType !== 'SOCKET_TIMEOUT'
-      return isConnecting ? ofServer(message) : new MailError(message, { isUnanswered: true })
+      return isConnecting ? ofServer(message) : new MailError(message, {})
     }
     case 'EDNS':
       return ofServer('The DNS lookup of the mail server failed.')

@@ -46,7 +46,7 @@ export async function fetchPhoto(url: string, options: Options): Promise<Buffer>
   } catch (error) {
     signal.throwIfAborted()
     if (timeout.aborted)
-      throw unanswered(`The picture did not arrive within ${timeoutMs / 1000} seconds.`)
+      throw temporary(`The picture did not arrive within ${timeoutMs / 1000} seconds.`)
     throw error instanceof PhotoError ? error : connectionFailure(error as NodeJS.ErrnoException)
   } finally {
     await agent.destroy()
@@ -95,12 +95,11 @@ async function readPhoto({ headers, body }: Dispatcher.ResponseData): Promise<Bu
 
 const permanent = (message: string, cause?: unknown) =>
   new PhotoError(message, { isPermanent: true, cause })
-const temporary = (message: string) => new PhotoError(message, { isPermanent: false })
-const unanswered = (message: string, cause?: unknown) =>
-  new PhotoError(message, { isPermanent: false, isUnanswered: true, cause })
+const temporary = (message: string, cause?: unknown) =>
+  new PhotoError(message, { isPermanent: false, cause })
 const tooLarge = () => permanent('The file is larger than 10 MB.')
 
 function connectionFailure(error: NodeJS.ErrnoException): PhotoError {
   if (error instanceof PrivateAddressError) return permanent(error.message, error)
-  return unanswered(reasonFor(error), error)
+  return temporary(reasonFor(error), error)
 }

@@ -35,16 +35,10 @@ export class PhotoError extends Error {
   override name = 'PhotoError'
   /** Whether every further attempt would fail. */
   readonly isPermanent: boolean
-  /** Whether the server did not respond, as it may not for the seller's other photos. */
-  readonly isUnanswered: boolean
 
-  constructor(
-    message: string,
-    options: { isPermanent: boolean; isUnanswered?: boolean; cause?: unknown },
-  ) {
+  constructor(message: string, options: { isPermanent: boolean; cause?: unknown }) {
     super(message, { cause: options.cause })
     this.isPermanent = options.isPermanent
-    this.isUnanswered = options.isUnanswered ?? false
   }
 }
 

@@ -2,11 +2,12 @@ import { createHmac } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { deriveKey } from '../crypto/derived-key.ts'
 import { inTransaction } from '../database/in-transaction.ts'
+import type { Fragment } from '../database/sql.ts'
 import { notFound } from '../errors.ts'
 import { addNotice } from '../notices/notices.ts'
 import { claimStillHeld, waitingAccounts } from '../queue/claim.ts'
 import { failInterrupted, INTERRUPTED } from '../queue/interrupted.ts'
-import type { Turn } from '../queue/turns.ts'
+import type { FastTurn } from '../queue/turns.ts'
 import { delayAfter, MAX_ATTEMPTS, type Photo, POSTPONED_MS } from './photo.ts'
 
 /** A photo claimed by this process; `attempts` is the fencing token (queue/README.md). */
@@ -26,13 +27,29 @@ const LEASE_SECONDS = 120
 const LISTING_DELETED = 'The listing was deleted.'
 
 /** Claims the photo that has been due longest of the next seller whose turn it is (queue/README.md). */
-export async function claimPhoto(
+export const claimPhoto = (
   ctx: Context,
-  { after, excluded }: Pick<Turn, 'after' | 'excluded'> = { after: 0, excluded: [] },
+  { after, excluded }: Pick<FastTurn, 'after' | 'excluded'> = { after: 0, excluded: [] },
+): Promise<ClaimedPhoto | undefined> =>
+  leasePhoto(ctx, waitingAccounts(ctx.db, 'photos', after, ctx.db`status = 'waiting'`), excluded)
+
+/** Claims a photo of the first of these sellers that has one. */
+export const claimPhotoOf = async (
+  ctx: Context,
+  sellers: number[],
+): Promise<ClaimedPhoto | undefined> =>
+  sellers.length === 0
+    ? undefined
+    : leasePhoto(ctx, ctx.db`waiting as (select unnest(${sellers}::bigint[]) as account_id)`)
+
+/** @param waiting sellers in the order of their turns, as `waiting` */
+async function leasePhoto(
+  ctx: Context,
+  waiting: Fragment,
+  excluded: number[] = [],
 ): Promise<ClaimedPhoto | undefined> {
-  const { db } = ctx
-  const [photo] = await db<ClaimedPhoto[]>`
-    with recursive ${waitingAccounts(db, 'photos', after, db`status = 'waiting'`)}
+  const [photo] = await ctx.db<ClaimedPhoto[]>`
+    with recursive ${waiting}
     update photos
     set
       attempts = attempts + 1,
@@ -70,13 +87,14 @@ export async function claimPhoto(
       photos.created_at as "createdAt",
       listings.status = 'removed' as "listingIsRemoved"
   `
-  // Reads every photo that is due, so it runs once none can be claimed instead of before each claim.
-  if (!photo && after === 0 && excluded.length === 0) await failInterruptedPhotos(ctx)
   return photo
 }
 
-/** Fails the photos whose last permitted attempt was interrupted, with notices for their sellers. */
-const failInterruptedPhotos = (ctx: Context): Promise<void> =>
+/**
+ * Fails the photos whose last permitted attempt was interrupted, with notices for their sellers. Reads every photo that is
+ * due.
+ */
+export const failInterruptedPhotos = (ctx: Context): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const ids = await failInterrupted(tx, 'photos', MAX_ATTEMPTS)
     if (ids.length === 0) return

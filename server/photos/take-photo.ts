@@ -23,35 +23,35 @@ export type PhotoContext = Context & { files: FileStore; network: Network; metri
  * failure is recorded on the photo and does not affect the listing.
  *
  * @param signal aborted when the process is about to end: an unfinished photo is released
- * @returns `unanswered` if the server of the photo did not respond
+ * @returns false if the seller's server did not send a picture
  */
 export async function takePhoto(
   ctx: PhotoContext,
   photo: ClaimedPhoto,
   signal: AbortSignal,
-): Promise<'unanswered' | undefined> {
+): Promise<boolean> {
   if (photo.listingIsRemoved) {
     await failForDeletedListing(ctx, photo)
-    return undefined
+    return true
   }
   try {
     const picture = await fetchPicture(ctx, photo.url, signal)
     const name = await store(ctx, photo, picture, signal)
-    if (name === undefined) return undefined
+    if (name === undefined) return true
     if (await attachPhoto(ctx, photo, name)) ctx.metrics.countPhotoAttempt('stored')
     else await discard(ctx, [photoFile(name), thumbnailFile(name)], signal)
-    return undefined
+    return true
   } catch (error) {
     if (signal.aborted) {
       await releaseClaim(ctx, 'photos', photo)
-      return undefined
+      return true
     }
     if (!(error instanceof PhotoError)) throw error
-    const { isPermanent, isUnanswered, message, cause } = error
+    const { isPermanent, message, cause } = error
     logFailure(ctx, photo, message, cause)
     await (isPermanent ? failPhoto : retryPhoto)(ctx, photo, message)
     ctx.metrics.countPhotoAttempt('failed')
-    return isUnanswered ? 'unanswered' : undefined
+    return false
   }
 }
 
