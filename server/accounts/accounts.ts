@@ -85,17 +85,21 @@ export async function changeAccount(
       if (changes.rating !== undefined || changes.reviews !== undefined) await publishRating(tx, id)
       if (changes.shippingOptions) await writeShippingOptions(db, id, changes.shippingOptions)
       const changed = await getAccount(tx, id)
+      const about = { accountId: id }
       if (former.sellerTier !== changed.sellerTier) {
         const tiers = { before: former.sellerTier, after: changed.sellerTier }
         await sendMail(
           tx,
           tierEmail(tx, { ...changed, ...tiers }, 'by a decision of the marketplace'),
+          about,
         )
       }
       // A closed shop has no members, keys or listings that it could be about.
       if (former.closedAt === null && former.apiAccess !== changed.apiAccess) {
-        if (changed.apiAccess === 'suspended') await sendMail(tx, suspendedEmail(tx, changed))
-        if (former.apiAccess === 'suspended') await sendMail(tx, reactivatedEmail(tx, changed))
+        if (changed.apiAccess === 'suspended')
+          await sendMail(tx, suspendedEmail(tx, changed), about)
+        if (former.apiAccess === 'suspended')
+          await sendMail(tx, reactivatedEmail(tx, changed), about)
       }
       if (changes.passwordHash !== undefined) {
         await setFirstPassword(tx, changed, changes.passwordHash)

@@ -35,9 +35,10 @@ export const takeDownListing = (ctx: Context, id: number, reason: string): Promi
     `
     if (!listing) throw listingNotFound()
     if (listing.status === 'removed') throw conflict('The listing has already been removed.')
-    await markRemoved(tx, listing.accountId, [id])
+    const { accountId } = listing
+    await markRemoved(tx, accountId, [id])
     await tx.db`update listings set removed_because = ${reason} where id = ${id}`
-    await sendMail(tx, takenDownEmail(tx, { id, ...listing }, reason))
+    await sendMail(tx, takenDownEmail(tx, { id, ...listing }, reason), { accountId })
     return getAnyListing(tx, id)
   })
 

@@ -210,6 +210,11 @@ it('a seller without a payout setup is reminded within the next run of an order 
   await runOnBoth()
   await runOnBoth()
   expect(await reminders()).toHaveLength(2)
+  // Nobody waits for these e-mails, so they take the turns of the sellers.
+  const urgent = await app.ctx.db`
+    select from mails where subject = 'Your payout setup is missing' and account_id is null
+  `
+  expect(urgent).toEqual([])
 })
 
 /** Runs the job of a service outside the sandbox, a number of days from now. */

@@ -66,7 +66,10 @@ const remindOfSetup = (ctx: Context, max: number): Promise<number> =>
     `
     await sendMails(
       tx,
-      accounts.map((account) => setupReminderEmail(ctx, account)),
+      accounts.map((account) => ({
+        ...setupReminderEmail(ctx, account),
+        accountId: account.id,
+      })),
     )
     return accounts.length
   })

@@ -337,14 +337,15 @@ export function failDelivery(
         a.email
     `
     if (!endpoint) return
-    const { failures } = endpoint
-    if (failures === WARNED_AFTER) await sendMail(tx, warningEmail(tx, endpoint, attempt))
+    const { accountId, failures, url } = endpoint
+    if (failures === WARNED_AFTER) {
+      await sendMail(tx, warningEmail(tx, endpoint, attempt), { accountId })
+    }
     if (failures < DISABLED_AFTER) return
     await skipPending(tx, delivery.endpointId)
-    const { accountId, url } = endpoint
     const facts = { url: publicPartOf(url), reason }
     await addNotice(tx, accountId, 'endpoint_disabled', delivery.endpointId, facts)
-    await sendMail(tx, disabledEmail(tx, endpoint, attempt))
+    await sendMail(tx, disabledEmail(tx, endpoint, attempt), { accountId })
   })
 }
 
