@@ -93,7 +93,11 @@ describe('turns', () => {
       // Each of them always has jobs.
       busy: parties,
       slow: parties,
-      ends: fc.array(fc.nat({ max: 5 }), { minLength: 300, maxLength: 300 }),
+      // The running job that ends next. In their own order, a claim can meet the same state again and again.
+      ends: fc.oneof(
+        fc.constant(Array.from({ length: 300 }, () => 0)),
+        fc.array(fc.nat({ max: 5 }), { minLength: 300, maxLength: 300 }),
+      ),
     })
     await fc.assert(
       fc.asyncProperty(cases, async ({ queue, busy, slow, ends }) => {
@@ -116,9 +120,11 @@ describe('turns', () => {
           // A job ends after a few others at the latest.
           const ended = end(({ accountId }) => slow.includes(accountId), time % 3 === 0 ? 0 : index)
           if (!slow.includes(ended.accountId)) continue
+          if (ended.accountId !== NOBODY && !ended.isSlow) known.add(ended.accountId)
+          // Only e-mails have repeats, which share a single slot.
+          if (queue.slow > 1) continue
           add([ended.accountId, true])
           if (!lastClaims.has(REPEAT)) lastClaims.set(REPEAT, time)
-          if (ended.accountId !== NOBODY && !ended.isSlow) known.add(ended.accountId)
         }
       }),
       { numRuns: 100, endOnFailure: true },
