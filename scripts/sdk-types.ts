@@ -45,6 +45,7 @@ function recordsOf({ components, paths }: OpenAPIV3_1.Document): Record<string, 
   const records: Record<string, JSONSchema> = {
     ...(components?.schemas as Record<string, JSONSchema>),
   }
+  for (const name of namesSent({ components, paths })) records[name] = optional(records[name]!)
   for (const item of Object.values(paths ?? {})) {
     for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const) {
       const operation = item?.[method]
@@ -75,7 +76,7 @@ function partsOf(operationId: string, operation: OpenAPIV3_1.OperationObject) {
   const body = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content[
     'application/json'
   ]?.schema as JSONSchema | undefined
-  if (body && !('$ref' in body)) parts[`${name}Body`] = body
+  if (body && !('$ref' in body)) parts[`${name}Body`] = optional(body)
   const record = NAMED[operationId]
   if (record) parts[record] = unnamedRecord(operation)
   return parts
@@ -83,6 +84,52 @@ function partsOf(operationId: string, operation: OpenAPIV3_1.OperationObject) {
 
 /** Callers with `exactOptionalPropertyTypes` pass values that they may not have. */
 const UNDEFINED: JSONSchema = { tsType: 'undefined' }
+
+/** The schema with optional properties that may also be undefined, at any depth. */
+function optional<T>(schema: T): T {
+  if (Array.isArray(schema)) return schema.map(optional) as T
+  if (typeof schema !== 'object' || schema === null) return schema
+  const copy = Object.fromEntries(
+    Object.entries(schema).map(([key, inner]) => [key, optional(inner)]),
+  ) as JSONSchema
+  for (const [name, inner] of Object.entries(copy.properties ?? {})) {
+    if ((copy.required as string[] | undefined)?.includes(name)) continue
+    copy.properties![name] = { anyOf: [inner, UNDEFINED], description: descriptionOf(inner) }
+  }
+  return copy as T
+}
+
+/** With the limits of an array, which the generator adds to the outermost schema only. */
+const descriptionOf = ({ description, ...schema }: JSONSchema) =>
+  (['minItems', 'maxItems'] as const)
+    .filter((name) => schema[name] !== undefined)
+    .reduce(
+      (text, name) => `${text}\n@${name} ${schema[name]}`,
+      description ? `${description}\n` : '',
+    )
+    .trim()
+
+/** Names of the records that a client sends. None of them is in a response. */
+function namesSent(description: Pick<OpenAPIV3_1.Document, 'components' | 'paths'>): Set<string> {
+  const names = new Set<string>()
+  const collect = (value: unknown) => {
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, inner] of Object.entries(value)) {
+      const name = key === '$ref' && String(inner).split('/').at(-1)!
+      if (!name) collect(inner)
+      else if (!names.has(name)) {
+        names.add(name)
+        collect(description.components?.schemas?.[name])
+      }
+    }
+  }
+  for (const item of Object.values(description.paths ?? {})) {
+    for (const operation of Object.values(item ?? {})) {
+      collect((operation as OpenAPIV3_1.OperationObject).requestBody)
+    }
+  }
+  return names
+}
 
 /** A time has no format in the description, because the API accepts several; the SDK also takes a Date. */
 const queryType = (schema: JSONSchema, description = ''): JSONSchema =>

@@ -318,7 +318,7 @@ export interface CardListingItem {
    * Canonical or friendly id of a card. Send either `card` or `product`
    */
   card: string
-  product?: null
+  product?: null | undefined
   /**
    * Language code of the card or product on sale
    */
@@ -336,55 +336,62 @@ export interface CardListingItem {
    * For cards. `standard` by default
    */
   printing?:
-    | 'standard'
-    | 'reverse_holo'
-    | 'holo'
-    | 'first_edition'
-    | 'shadowless'
-    | 'full_art'
-    | 'alternate_art'
-    | 'promo'
-    | null
+    | (
+        | 'standard'
+        | 'reverse_holo'
+        | 'holo'
+        | 'first_edition'
+        | 'shadowless'
+        | 'full_art'
+        | 'alternate_art'
+        | 'promo'
+        | null
+      )
+    | undefined
   /**
    * Language code of the set. Selects one card if the friendly id means several; ignored otherwise. The listing’s language is in `language`.
    */
-  language_hint?: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
+  language_hint?:
+    ('EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null) | undefined
   /**
    * Required if the condition is G
    */
   grading_company?:
-    'PSA' | 'BGS' | 'CGC' | 'SGC' | 'TAG' | 'GRAAD' | 'ACE' | 'PCA' | 'OVERIG' | null
+    ('PSA' | 'BGS' | 'CGC' | 'SGC' | 'TAG' | 'GRAAD' | 'ACE' | 'PCA' | 'OVERIG' | null) | undefined
   /**
    * Required if the condition is G
    */
   grading_grade?:
-    | '10.0'
-    | '9.5'
-    | '9.0'
-    | '8.5'
-    | '8.0'
-    | '7.5'
-    | '7.0'
-    | '6.5'
-    | '6.0'
-    | '5.5'
-    | '5.0'
-    | '4.5'
-    | '4.0'
-    | '3.5'
-    | '3.0'
-    | '2.5'
-    | '2.0'
-    | '1.5'
-    | '1.0'
-    | null
-  description?: string | null
+    | (
+        | '10.0'
+        | '9.5'
+        | '9.0'
+        | '8.5'
+        | '8.0'
+        | '7.5'
+        | '7.0'
+        | '6.5'
+        | '6.0'
+        | '5.5'
+        | '5.0'
+        | '4.5'
+        | '4.0'
+        | '3.5'
+        | '3.0'
+        | '2.5'
+        | '2.0'
+        | '1.5'
+        | '1.0'
+        | null
+      )
+    | undefined
+  description?: (string | null) | undefined
   /**
    * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
    *
    * @maxItems 10
    */
-  photo_urls?: string[] | null
+  photo_urls?: (string[] | null) | undefined
 }
 /**
  * The body of every error response.
@@ -549,7 +556,7 @@ export interface ProductListingItem {
    * Slug of a sealed product. Send either `product` or `card`
    */
   product: string
-  card?: null
+  card?: null | undefined
   /**
    * Language code of the card or product on sale
    */
@@ -559,13 +566,13 @@ export interface ProductListingItem {
    */
   price: number
   quantity: number
-  description?: string | null
+  description?: (string | null) | undefined
   /**
    * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
    *
    * @maxItems 10
    */
-  photo_urls?: string[] | null
+  photo_urls?: (string[] | null) | undefined
 }
 /**
  * A sale from a listing, and the remaining stock.
@@ -1247,19 +1254,19 @@ export interface ChangeListingBody {
   /**
    * Price per unit in decimal euros. More than two decimals are rounded, half a cent up
    */
-  price?: number
+  price?: number | undefined
   /**
    * Stock. 0 makes an active listing `sold`; more makes a sold listing `active`
    */
-  quantity?: number
+  quantity?: number | undefined
   /**
    * A `hidden` listing keeps its stock and is not on sale. The stock decides between `active` and `sold`: a `sold` listing with stock becomes `active` again, so send `quantity` 0 as well. A hidden listing stays hidden until you send `active`; neither a new quantity nor `sold` puts it on sale.
    */
-  status?: 'active' | 'sold' | 'hidden'
+  status?: ('active' | 'sold' | 'hidden') | undefined
   /**
    * null or an empty text removes the description
    */
-  description?: string | null
+  description?: (string | null) | undefined
 }
 export interface ListOrdersQuery {
   status?: ('pending' | 'shipped' | 'received' | 'cancelled' | 'disputed') | undefined
@@ -1280,7 +1287,7 @@ export interface ShipOrderBody {
   /**
    * null or an empty text means no tracking code
    */
-  tracking_code?: string | null
+  tracking_code?: (string | null) | undefined
 }
 export interface Label {
   /**
@@ -1563,31 +1570,31 @@ export interface ListingChange {
   /**
    * The listing’s id
    */
-  id?: number
+  id?: number | undefined
   /**
    * Without `id` it selects the listing. With `id` it is the listing’s new reference; null removes it. One line, without control characters
    */
-  reference?: string | null
+  reference?: (string | null) | undefined
   /**
    * Price per unit in decimal euros. More than two decimals are rounded, half a cent up
    */
-  price?: number
+  price?: number | undefined
   /**
    * Stock. 0 makes an active listing `sold`; more makes a sold listing `active`
    */
-  quantity?: number
+  quantity?: number | undefined
   /**
    * A `hidden` listing keeps its stock and is not on sale. The stock decides between `active` and `sold`: a `sold` listing with stock becomes `active` again, so send `quantity` 0 as well. A hidden listing stays hidden until you send `active`; neither a new quantity nor `sold` puts it on sale.
    */
-  status?: 'active' | 'sold' | 'hidden'
+  status?: ('active' | 'sold' | 'hidden') | undefined
   /**
    * null or an empty text removes the description
    */
-  description?: string | null
+  description?: (string | null) | undefined
   /**
    * Units to add to the stock, or to take from it, at the moment of the change: a sale that happens meanwhile is not lost. The item fails if the stock would be below 0, or if units are added and it would be above 999. Excludes `quantity`
    */
-  quantity_delta?: number
+  quantity_delta?: number | undefined
 }
 /**
  * The item was applied; a change without effect is not an error.
@@ -1778,11 +1785,11 @@ export interface ListingTarget {
   /**
    * The listing’s id
    */
-  id?: number
+  id?: number | undefined
   /**
    * Your own name of the listing, such as a SKU: unique among your listings. One line, without control characters
    */
-  reference?: string
+  reference?: string | undefined
 }
 /**
  * A change of one of your order rows.
@@ -1911,7 +1918,7 @@ export interface OwnCardListingItem {
    * Canonical or friendly id of a card. Send either `card` or `product`
    */
   card: string
-  product?: null
+  product?: null | undefined
   /**
    * Language code of the card or product on sale
    */
@@ -1929,59 +1936,66 @@ export interface OwnCardListingItem {
    * For cards. `standard` by default
    */
   printing?:
-    | 'standard'
-    | 'reverse_holo'
-    | 'holo'
-    | 'first_edition'
-    | 'shadowless'
-    | 'full_art'
-    | 'alternate_art'
-    | 'promo'
-    | null
+    | (
+        | 'standard'
+        | 'reverse_holo'
+        | 'holo'
+        | 'first_edition'
+        | 'shadowless'
+        | 'full_art'
+        | 'alternate_art'
+        | 'promo'
+        | null
+      )
+    | undefined
   /**
    * Language code of the set. Selects one card if the friendly id means several; ignored otherwise. The listing’s language is in `language`.
    */
-  language_hint?: 'EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null
+  language_hint?:
+    ('EN' | 'NL' | 'DE' | 'FR' | 'JP' | 'ES' | 'IT' | 'PT' | 'CN' | 'KR' | null) | undefined
   /**
    * Required if the condition is G
    */
   grading_company?:
-    'PSA' | 'BGS' | 'CGC' | 'SGC' | 'TAG' | 'GRAAD' | 'ACE' | 'PCA' | 'OVERIG' | null
+    ('PSA' | 'BGS' | 'CGC' | 'SGC' | 'TAG' | 'GRAAD' | 'ACE' | 'PCA' | 'OVERIG' | null) | undefined
   /**
    * Required if the condition is G
    */
   grading_grade?:
-    | '10.0'
-    | '9.5'
-    | '9.0'
-    | '8.5'
-    | '8.0'
-    | '7.5'
-    | '7.0'
-    | '6.5'
-    | '6.0'
-    | '5.5'
-    | '5.0'
-    | '4.5'
-    | '4.0'
-    | '3.5'
-    | '3.0'
-    | '2.5'
-    | '2.0'
-    | '1.5'
-    | '1.0'
-    | null
-  description?: string | null
+    | (
+        | '10.0'
+        | '9.5'
+        | '9.0'
+        | '8.5'
+        | '8.0'
+        | '7.5'
+        | '7.0'
+        | '6.5'
+        | '6.0'
+        | '5.5'
+        | '5.0'
+        | '4.5'
+        | '4.0'
+        | '3.5'
+        | '3.0'
+        | '2.5'
+        | '2.0'
+        | '1.5'
+        | '1.0'
+        | null
+      )
+    | undefined
+  description?: (string | null) | undefined
   /**
    * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
    *
    * @maxItems 10
    */
-  photo_urls?: string[] | null
+  photo_urls?: (string[] | null) | undefined
   /**
    * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends. One line, without control characters
    */
-  reference?: string | null
+  reference?: (string | null) | undefined
 }
 /**
  * A new listing for a sealed product.
@@ -1991,7 +2005,7 @@ export interface OwnProductListingItem {
    * Slug of a sealed product. Send either `product` or `card`
    */
   product: string
-  card?: null
+  card?: null | undefined
   /**
    * Language code of the card or product on sale
    */
@@ -2001,17 +2015,17 @@ export interface OwnProductListingItem {
    */
   price: number
   quantity: number
-  description?: string | null
+  description?: (string | null) | undefined
   /**
    * Public http or https URLs of images (JPEG, PNG, WebP, GIF or AVIF, at most 10 MB each). The service fetches them after it has responded
    *
    * @maxItems 10
    */
-  photo_urls?: string[] | null
+  photo_urls?: (string[] | null) | undefined
   /**
    * Your own name of the listing, such as a SKU: unique among your listings, without blanks at its ends. One line, without control characters
    */
-  reference?: string | null
+  reference?: (string | null) | undefined
 }
 /**
  * A shipping option of your shop.
@@ -2420,7 +2434,7 @@ export interface CancelOwnOrderBody {
   /**
    * Whether the units go on sale again. By default they do, unless the reason is `out_of_stock`
    */
-  restock?: boolean
+  restock?: boolean | undefined
 }
 export interface ListOwnReviewsQuery {
   stars?: number | undefined
@@ -2440,16 +2454,14 @@ export interface AnswerDisputeBody {
   /**
    * The `id` of the dispute that you have read. With it, the request can’t apply to a later dispute of the row: it fails with 409
    */
-  dispute_id?: number
+  dispute_id?: number | undefined
   message: string
   /**
    * Public http or https URLs of photos. They are kept as links: the service does not fetch them
    *
    * @maxItems 10
-   *
-   * Items: One line, without control characters
    */
-  photo_urls?: string[]
+  photo_urls?: string[] | undefined
 }
 export interface ListOwnDisputesQuery {
   state?: ('open' | 'answered' | 'resolved') | undefined
@@ -2474,7 +2486,7 @@ export interface BuyLabelsBody {
   /**
    * Respond with one PDF of all labels that are ready instead of JSON
    */
-  merge?: boolean
+  merge?: boolean | undefined
 }
 export interface ListChangesQuery {
   /**
@@ -2515,7 +2527,7 @@ export interface CreateOwnKeyBody {
   /**
    * Label that tells keys apart. One line, without control characters
    */
-  name?: string | null
+  name?: (string | null) | undefined
 }
 export interface ReplaceShippingOptionsBody {
   /**
@@ -2548,11 +2560,11 @@ export interface ReplaceShippingOptionsBody {
      * @minItems 1
      * @maxItems 250
      */
-    countries?: string[] | null
+    countries?: (string[] | null) | undefined
     /**
      * Highest value of the goods in decimal euros; null for any
      */
-    max_value?: number | null
+    max_value?: (number | null) | undefined
   }[]
 }
 export interface SetHolidayBody {
