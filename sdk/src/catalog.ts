@@ -1,4 +1,4 @@
-import { type List, listOf } from './list.ts'
+import { listsOf } from './list.ts'
 import { type Options, requestData, type Transport } from './transport.ts'
 import type {
   Card,
@@ -16,33 +16,29 @@ import type {
 
 /** The catalog: series, sets, cards and sealed products. */
 export function catalog(send: Transport) {
-  const get = <T>(path: string, query: object, options: Options) =>
+  const get = <T>(path: string, query?: object, options?: Options) =>
     requestData<T>(send, 'GET', path, { ...options, query })
-  const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
-    listOf<T>(send, path, query, options)
+  const list = listsOf(send)
 
   return {
     series: {
-      list: (options: Options = {}) => get<Series[]>('/series', {}, options),
+      list: (options?: Options) => get<Series[]>('/series', undefined, options),
     },
     sets: {
-      list: (query: ListSetsQuery = {}, options: Options = {}) =>
-        list<CardSet>('/sets', query, options),
+      list: list<CardSet, ListSetsQuery>('/sets'),
       /** @param id canonical id or shortcut */
-      get: (id: string, query: GetSetQuery = {}, options: Options = {}) =>
+      get: (id: string, query?: GetSetQuery, options?: Options) =>
         get<SetDetail>(`/sets/${encodeURIComponent(id)}`, query, options),
     },
     cards: {
-      list: (query: ListCardsQuery = {}, options: Options = {}) =>
-        list<Card>('/cards', query, options),
+      list: list<Card, ListCardsQuery>('/cards'),
       /** @param id canonical or friendly id */
-      get: (id: string, query: GetCardQuery = {}, options: Options = {}) =>
+      get: (id: string, query?: GetCardQuery, options?: Options) =>
         get<Card>(`/cards/${encodeURIComponent(id)}`, query, options),
     },
     products: {
-      list: (query: ListProductsQuery = {}, options: Options = {}) =>
-        list<SealedProduct>('/products', query, options),
-      get: (slug: string, query: GetProductQuery = {}, options: Options = {}) =>
+      list: list<SealedProduct, ListProductsQuery>('/products'),
+      get: (slug: string, query?: GetProductQuery, options?: Options) =>
         get<SealedProduct>(`/products/${encodeURIComponent(slug)}`, query, options),
     },
   }

@@ -23,7 +23,7 @@ export class CardstallError extends Error {
   /** Seconds until another attempt is worthwhile. */
   declare readonly retryAfter: number | undefined
 
-  constructor(message: string, details: Details = {}) {
+  constructor(message: string, details?: Details) {
     super(message, details)
     Object.assign(this, details)
   }

@@ -10,7 +10,7 @@ export type EventOptions = Options & {
   onConnection?: ((state: 'open' | 'lost') => void) | undefined
 }
 
-export const RETRY_MS = 1_000
+const MAX_PAUSE_S = 300
 /** Three heartbeats: after a longer silence the connection counts as lost. */
 const SILENCE_MS = 45_000
 
@@ -32,6 +32,7 @@ export function followEvents(
   async function* read(): AsyncGenerator<WebhookEvent> {
     const { signal } = options
     while (!signal?.aborted) {
+      let retryAfter: number | undefined
       try {
         const { body } = await send<ReadableStream<Uint8Array>>('GET', '/events/stream', {
           ...options,
@@ -46,6 +47,8 @@ export function followEvents(
           if (signal?.aborted) return
         }
       } catch (error) {
+        // The reason of an abort may be null.
+        retryAfter = (error as CardstallError | null)?.retryAfter
         // 409: the service still counts the lost connections, as long as it may believe that they live.
         const isLost =
           signal?.aborted ||
@@ -56,11 +59,15 @@ export function followEvents(
       }
       if (isOpen && !signal?.aborted) notify(onConnection, 'lost')
       isOpen = false
-      await sleep(RETRY_MS, signal).catch(() => {})
+      await pause(retryAfter, signal)
     }
   }
   return { [Symbol.asyncIterator]: read, cursor: () => position }
 }
+
+/** Waits before a feed tries again: a second, or longer if the service demands it, but at most five minutes. */
+export const pause = (retryAfter: number | undefined, signal?: AbortSignal) =>
+  sleep(Math.min(retryAfter || 1, MAX_PAUSE_S) * 1000, signal).catch(() => {})
 
 /** Whether a feed may succeed later: the service cannot be reached, is busy, or failed. */
 export const isPassing = (error: unknown) =>

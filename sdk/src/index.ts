@@ -1,5 +1,18 @@
 export { Cardstall } from './client.ts'
-export * from './errors.ts'
+export {
+  AmbiguousIdentifierError,
+  AuthenticationError,
+  CardstallError,
+  ConflictError,
+  ConnectionError,
+  NotFoundError,
+  PermissionError,
+  ProviderError,
+  RateLimitError,
+  ServerError,
+  TimeoutError,
+  ValidationError,
+} from './errors.ts'
 export type { EventFeed, EventOptions } from './events.ts'
 export type { List, Page } from './list.ts'
 export type { BulkResult, ListingChanges, Progress } from './listings.ts'

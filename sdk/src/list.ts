@@ -21,7 +21,7 @@ export function listOf<T extends object>(
   send: Transport,
   path: string,
   query: { page?: number | undefined; per_page?: number | undefined } = {},
-  options: Options = {},
+  options?: Options,
 ): List<T> {
   const read = async (more: object = {}): Promise<Page<T>> => {
     const request = { ...options, query: { ...query, ...more } }
@@ -56,13 +56,17 @@ export function listOf<T extends object>(
     async all(limit) {
       const all: T[] = []
       if (limit < 1) return all
-      for await (const record of records()) {
-        all.push(record)
-        if (all.length >= limit) break
-      }
+      for await (const record of records()) if (all.push(record) >= limit) break
       return all
     },
   }
 }
+
+/** Makes methods of an API that list the records at a path. */
+export const listsOf =
+  (send: Transport) =>
+  <T extends object, Query extends object>(path: string) =>
+  (query?: Query, options?: Options): List<T> =>
+    listOf<T>(send, path, query, options)
 
 const keyOf = (record: { id?: unknown; slug?: unknown }) => record.id ?? record.slug

@@ -1,4 +1,4 @@
-import { type List, listOf, type Page } from './list.ts'
+import { listOf, listsOf } from './list.ts'
 import { type Options, requestData, sleep, type Transport, writeOnce } from './transport.ts'
 import type {
   BulkCreateResult,
@@ -28,12 +28,11 @@ const OVERLAP_MS = 30_000
 
 /** `Item` has more fields if `send` sends to the tools API. */
 export const listings = <Item extends ListingItem>(send: Transport) => ({
-  list: (query: ListListingsQuery = {}, options: Options = {}): List<Listing> =>
-    listOf<Listing>(send, '/listings', query, options),
+  list: listsOf(send)<Listing, ListListingsQuery>('/listings'),
 
   /** Lists 1 to 100 items. Each succeeds or fails on its own. */
-  async create(items: ListingItem[], options: Options = {}): Promise<BulkCreateResult> {
-    return (await writeOnce<BulkCreateResult>(send, '/listings', items, options)).body
+  async create(items: Item[], options?: Options): Promise<BulkCreateResult> {
+    return (await writeOnce<BulkCreateResult>(send, '/listings', { items }, options)).body
   },
 
   /**
@@ -52,10 +51,12 @@ export const listings = <Item extends ListingItem>(send: Transport) => ({
     const progress: Progress = { sent: 0, created: 0, failed: 0 }
     if (Array.isArray(items)) progress.total = items.length
     for await (const batch of batchesOf(items)) {
-      const { body, headers } = await writeOnce<BulkCreateResult>(send, '/listings', batch, {
-        ...options,
-        idempotencyKey: `${idempotencyKey}-${progress.sent}`,
-      })
+      const { body, headers } = await writeOnce<BulkCreateResult>(
+        send,
+        '/listings',
+        { items: batch },
+        { ...options, idempotencyKey: `${idempotencyKey}-${progress.sent}` },
+      )
       for (const result of body.results) yield { ...result, index: progress.sent + result.index }
       progress.sent += batch.length
       progress.created += body.created
@@ -67,7 +68,7 @@ export const listings = <Item extends ListingItem>(send: Transport) => ({
     }
   },
 
-  update: (id: number, change: ChangeListingBody, options: Options = {}) =>
+  update: (id: number, change: ChangeListingBody, options?: Options) =>
     requestData<Listing>(send, 'PATCH', `/listings/${id}`, {
       ...options,
       body: change,
@@ -75,7 +76,7 @@ export const listings = <Item extends ListingItem>(send: Transport) => ({
       retry: change.quantity === undefined ? 'safe' : 'limited',
     }),
 
-  async delete(id: number, options: Options = {}): Promise<void> {
+  async delete(id: number, options?: Options): Promise<void> {
     await send('DELETE', `/listings/${id}`, options)
   },
 
@@ -83,12 +84,12 @@ export const listings = <Item extends ListingItem>(send: Transport) => ({
    * The listings that changed since a bookmark, none of them missed: store each by its id, then store `next()`. See the
    * guide "Sync".
    */
-  changes(since: Date | string, options: Options = {}): ListingChanges {
+  changes(since: Date | string, options?: Options): ListingChanges {
     let newest: string | undefined
     async function* read() {
-      const pageOf = async (page: number): Promise<Page<Listing>> => {
+      const pageOf = (page: number) => {
         const query = { updated_since: since, per_page: 100, page }
-        return (await send<Page<Listing>>('GET', '/listings', { ...options, query })).body
+        return listOf<Listing>(send, '/listings', query, options)
       }
       let page = await pageOf(1)
       if (page.meta.last_page > 1) page = await pageOf(page.meta.last_page)

@@ -1,4 +1,4 @@
-import { type List, listOf } from './list.ts'
+import { listsOf } from './list.ts'
 import { type Options, type Request, requestData, sleep, type Transport } from './transport.ts'
 import type { Label, ListOrdersQuery, Order, OrderSlice, ShippedOrderSlice } from './types.ts'
 
@@ -6,7 +6,7 @@ const LABEL_POLL_MS = 2_000
 /** Longer than a response with several labels takes, or with one of a slow carrier. */
 const LABELS_TIMEOUT_MS = 150_000
 
-export const labelRequest = (options: Options): Request => ({
+export const labelRequest = (options: Options = {}): Request => ({
   ...options,
   timeoutMs: options.timeoutMs ?? LABELS_TIMEOUT_MS,
   // A label is never bought twice.
@@ -14,14 +14,13 @@ export const labelRequest = (options: Options): Request => ({
 })
 
 export function orders(send: Transport) {
-  const list = (query: ListOrdersQuery = {}, options: Options = {}): List<Order> =>
-    listOf<Order>(send, '/orders', query, options)
+  const list = listsOf(send)<Order, ListOrdersQuery>('/orders')
 
-  const get = (id: number, options: Options = {}) =>
+  const get = (id: number, options?: Options) =>
     requestData<OrderSlice>(send, 'GET', `/orders/${id}`, options)
 
   /** Buys the label of the order's slice, or reads the one that was bought: a label is never bought twice. */
-  const buyLabel = (id: number, options: Options = {}) =>
+  const buyLabel = (id: number, options?: Options) =>
     requestData<Label>(send, 'POST', `/orders/${id}/label`, labelRequest(options))
 
   return {
@@ -31,8 +30,8 @@ export function orders(send: Transport) {
 
     /** The slices of these orders, each once. */
     async *slices(
-      query: ListOrdersQuery = {},
-      options: Options = {},
+      query?: ListOrdersQuery,
+      options?: Options,
     ): AsyncGenerator<OrderSlice, void, undefined> {
       const seen = new Set<string>()
       for await (const { id, slice_key } of list(query, options)) {
@@ -59,7 +58,7 @@ export function orders(send: Transport) {
     ship: (
       id: number,
       { trackingCode }: { trackingCode?: string | undefined } = {},
-      options: Options = {},
+      options?: Options,
     ) =>
       requestData<ShippedOrderSlice>(send, 'POST', `/orders/${id}/ship`, {
         ...options,

@@ -512,6 +512,30 @@ describe('the client', () => {
     stop.abort()
   })
 
+  it.each([
+    [120, 120_000],
+    [86_400, 300_000],
+  ])(
+    'feeds wait %d seconds if the service demands it, but five minutes at most',
+    async (seconds, ms) => {
+      const busy = () => scripted([refusal(503, { 'retry-after': `${seconds}` })])
+      const timers = vi.spyOn(globalThis, 'setTimeout')
+      onTestFinished(() => void timers.mockRestore())
+      for (const follow of [
+        (tools: Cardstall['tools'], signal: AbortSignal) => tools.follow('0', { signal }),
+        (tools: Cardstall['tools'], signal: AbortSignal) => tools.events.follow('0', { signal }),
+      ]) {
+        const { client: limited, sent } = busy()
+        const stop = new AbortController()
+        timers.mockClear()
+        const end = follow(limited.tools, stop.signal)[Symbol.asyncIterator]().next()
+        await until('the feed waits', () => timers.mock.calls.some(([, delay]) => delay === ms))
+        stop.abort()
+        expect([await end, sent.length]).toEqual([{ done: true, value: undefined }, 1])
+      }
+    },
+  )
+
   it('feeds without a cursor end with an error that another attempt does not overcome', async () => {
     const unknown = new Cardstall({ key: `svc_live_${'x'.repeat(40)}`, baseUrl })
     for (const feed of [unknown.tools.follow(), unknown.tools.events.follow()]) {
@@ -688,7 +712,7 @@ function scripted(
   script: (Response | Error | 'lost response')[],
   options: Partial<ClientOptions> = {},
 ) {
-  const sent: { method: string; headers: Headers }[] = []
+  const sent: { method: string; headers: Headers; body: unknown }[] = []
   const events: RequestEvent[] = []
   const client = new Cardstall({
     key: seller.key,
@@ -696,7 +720,8 @@ function scripted(
     onRequest: (event) => events.push(event),
     fetch: async (url, init) => {
       const step = script[sent.length]
-      sent.push({ method: init!.method!, headers: new Headers(init!.headers) })
+      const { method, headers, body } = init!
+      sent.push({ method: method!, headers: new Headers(headers), body })
       if (step instanceof Response) return step.clone()
       if (step instanceof Error) throw step
       const response = await fetch(url, init)
@@ -736,11 +761,13 @@ describe('retries', () => {
     const options = { idempotencyKey: undefined }
     const [id] = await listed()
     const hook = await endpoint()
+    const events = ['order.created' as const]
     for (const call of [
       (c: Cardstall) => c.listings.create([card()], options),
       (c: Cardstall) => c.tools.listings.create([card()], options),
       (c: Cardstall) => c.tools.listings.changeMany([{ id: id!, quantity_delta: 1 }], options),
       (c: Cardstall) => c.tools.webhooks.rotateSecret(hook, options),
+      (c: Cardstall) => c.webhooks.create({ url: 'https://once.example/', events }, options),
     ]) {
       const { client: flaky, sent } = scripted(['lost response'])
       await call(flaky)
@@ -748,6 +775,25 @@ describe('retries', () => {
       expect(keys).toEqual([expect.stringMatching(/^\S{36}$/), keys[0]])
     }
     expect((await client.tools.listings.get(id!)).quantity).toBe(6)
+    const urls = (await client.webhooks.list()).map(({ url }) => url)
+    expect(urls.filter((url) => url === 'https://once.example/')).toHaveLength(1)
+  })
+
+  it('in Deno, which repeats a request itself unless its body is a stream, a write that must not be repeated is streamed', async () => {
+    vi.stubGlobal('Deno', {})
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const [id] = await listed()
+    const order = await sell(id!)
+    const { client: limited, sent } = scripted([refusal(429)])
+    await limited.orders.ship(order, { trackingCode: 'CODE' })
+    await limited.listings.update(id!, { quantity: 3 })
+    await limited.listings.update(id!, { price: 4 })
+    await limited.webhooks.create({ url: 'https://hooks.example/', events: ['order.created'] })
+    expect(sent.map(({ body }) => typeof body)).toEqual([
+      ...['object', 'object', 'object'],
+      ...['string', 'string'],
+    ])
+    expect(await client.tools.listings.get(id!)).toMatchObject({ quantity: 3, price: 4 })
   })
 
   it('a write whose response was lost is not repeated after the computer has slept: the service has forgotten its key', async () => {
@@ -859,7 +905,7 @@ describe('retries', () => {
     [
       'new endpoints',
       'lost response',
-      1,
+      2,
       (c: Cardstall) =>
         c.webhooks.create({ url: 'https://hooks.example/', events: ['order.created'] }),
     ],
@@ -942,6 +988,28 @@ describe('retries', () => {
     const call = silent.me({ signal: abort.signal })
     abort.abort(reason)
     await expect(call).rejects.toBe(reason)
+  })
+
+  it.each<[string, () => Promise<Response>]>([
+    ['never responds', () => new Promise(() => {})],
+    ['never ends its body', async () => new Response(new ReadableStream())],
+  ])('a fetch that ignores its signal and %s cannot hold a call up', async (_, fetch) => {
+    const { client: deaf, events } = scripted([], { fetch, maxRetries: 0 })
+    await expect(deaf.me({ timeoutMs: 20 })).rejects.toThrow(TimeoutError)
+    const reason = new Error('the user left')
+    const abort = new AbortController()
+    const call = deaf.me({ signal: abort.signal })
+    abort.abort(reason)
+    await expect(call).rejects.toBe(reason)
+    expect(events).toHaveLength(2)
+  })
+
+  it('a call whose signal is aborted already sends nothing, also with a fetch that ignores it', async () => {
+    let sent = 0
+    const { client: deaf } = scripted([], { fetch: async () => Response.json({ data: ++sent }) })
+    const signal = AbortSignal.abort()
+    await expect(deaf.me({ signal })).rejects.toBe(signal.reason)
+    expect(sent).toBe(0)
   })
 
   it.each([Number.POSITIVE_INFINITY, 2 ** 31])(

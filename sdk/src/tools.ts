@@ -1,19 +1,19 @@
-import { type EventOptions, followEvents, isPassing, RETRY_MS } from './events.ts'
-import { type List, listOf } from './list.ts'
+import type { CardstallError } from './errors.ts'
+import { type EventOptions, followEvents, isPassing, pause } from './events.ts'
+import { listsOf } from './list.ts'
 import { listings } from './listings.ts'
 import { labelRequest } from './orders.ts'
 import {
   type Options,
   type Request,
   requestData,
-  sleep,
+  secretOnce,
   type Transport,
   writeOnce,
 } from './transport.ts'
 import type {
   AnswerDisputeBody,
   ApiKey,
-  BulkCreateResult,
   CancelOwnOrderBody,
   Change,
   CheckedItem,
@@ -44,7 +44,6 @@ import type {
   ReplaceShippingOptionsBody,
   Review,
   Statement,
-  WebhookEndpoint,
 } from './types.ts'
 import type { WebhookEvent } from './webhooks.ts'
 
@@ -66,42 +65,40 @@ const RESEND_TIMEOUT_MS = 240_000
 export function tools(transport: Transport) {
   const send: Transport = (method, path, request) =>
     transport(method, path, { ...request, api: 'tools/v1' })
-  const list = <T extends object>(path: string, query: object, options: Options): List<T> =>
-    listOf<T>(send, path, query, options)
-  const dataOf = <T>(method: string, path: string, request: Request) =>
+  const list = listsOf(send)
+  const dataOf = <T>(method: string, path: string, request?: Request) =>
     requestData<T>(send, method, path, request)
-  const bodyOf = async <T>(method: string, path: string, request: Request): Promise<T> =>
+  const bodyOf = async <T>(method: string, path: string, request?: Request): Promise<T> =>
     (await send<T>(method, path, request)).body
   const changes = (
     query: { cursor?: string | undefined; wait?: number | undefined } = {},
-    options: Options = {},
+    options?: Options,
   ): Promise<ChangesPage> => {
-    const timeoutMs = options.timeoutMs ?? (query.wait ? (query.wait + 30) * 1000 : undefined)
+    const timeoutMs = options?.timeoutMs ?? (query.wait ? (query.wait + 30) * 1000 : undefined)
     return bodyOf<ChangesPage>('GET', '/changes', { ...options, timeoutMs, query })
   }
-  const writeItems = async <T>(path: string, items: unknown[], options: Options): Promise<T> =>
-    (await writeOnce<T>(send, path, items, options)).body
+  const writeItems = async <T>(path: string, items: unknown[], options?: Options): Promise<T> =>
+    (await writeOnce<T>(send, path, { items }, options)).body
+
+  const { create, createAll } = listings<OwnListingItem>(send)
 
   return {
     listings: {
-      list: (query: ListOwnListingsQuery = {}, options: Options = {}): List<OwnListing> =>
-        list<OwnListing>('/listings', query, options),
+      list: list<OwnListing, ListOwnListingsQuery>('/listings'),
 
-      get: (id: number, options: Options = {}) =>
-        dataOf<OwnListing>('GET', `/listings/${id}`, options),
+      get: (id: number, options?: Options) => dataOf<OwnListing>('GET', `/listings/${id}`, options),
 
       /** Lists 1 to 100 items, each with an optional reference. */
-      create: (items: OwnListingItem[], options: Options = {}) =>
-        writeItems<BulkCreateResult>('/listings', items, options),
+      create,
 
       /** `listings.createAll`, with an optional reference for each item. */
-      createAll: listings<OwnListingItem>(send).createAll,
+      createAll,
 
       /**
        * Checks 1 to 500 items as `create` would, and lists nothing. To list the card that it found, `create` it as
        * `item.card`, without `language_hint`.
        */
-      check: (items: OwnListingItem[], options: Options = {}) =>
+      check: (items: OwnListingItem[], options?: Options) =>
         dataOf<CheckedItem[]>('POST', '/listings/checks', {
           ...options,
           body: { items },
@@ -109,34 +106,33 @@ export function tools(transport: Transport) {
         }),
 
       /** Changes 1 to 1,000 listings. Each succeeds or fails on its own. */
-      changeMany: (items: ListingChange[], options: Options = {}) =>
+      changeMany: (items: ListingChange[], options?: Options) =>
         writeItems<ListingChangesResult>('/listings/changes', items, options),
 
       /** Deletes 1 to 1,000 listings. Each succeeds or fails on its own. */
-      deleteMany: (items: ListingTarget[], options: Options = {}) =>
+      deleteMany: (items: ListingTarget[], options?: Options) =>
         writeItems<ListingDeletionsResult>('/listings/deletions', items, options),
     },
 
     orders: {
-      list: (query: ListOwnOrdersQuery = {}, options: Options = {}): List<OwnOrder> =>
-        list<OwnOrder>('/orders', query, options),
+      list: list<OwnOrder, ListOwnOrdersQuery>('/orders'),
 
       /** Cancels a pending row. The buyer is refunded and gets an e-mail. */
-      cancel: (id: number, cancellation: CancelOwnOrderBody, options: Options = {}) =>
+      cancel: (id: number, cancellation: CancelOwnOrderBody, options?: Options) =>
         dataOf<OwnOrder>('POST', `/orders/${id}/cancel`, { ...options, body: cancellation }),
 
       /** A page of the pick list and the packing slips. */
-      packing: (query: GetPackingQuery = {}, options: Options = {}) =>
+      packing: (query?: GetPackingQuery, options?: Options) =>
         bodyOf<PackingPage>('GET', '/orders/packing', { ...options, query }),
 
       /** The same as a page to print. */
-      packingPage: (query: GetPackingQuery = {}, options: Options = {}) =>
+      packingPage: (query?: GetPackingQuery, options?: Options) =>
         bodyOf<string>('GET', '/orders/packing', { ...options, query, accept: 'text/html' }),
     },
 
     labels: {
       /** Buys or reads the labels of 1 to 50 orders. Each succeeds or fails on its own. */
-      buy: (orders: number[], options: Options = {}) =>
+      buy: (orders: number[], options?: Options) =>
         dataOf<LabelResult[]>('POST', '/labels', {
           ...labelRequest(options),
           body: { orders },
@@ -145,7 +141,7 @@ export function tools(transport: Transport) {
       /** One PDF of the labels to print, and the orders without one: not ready, or cancelled. */
       async merge(
         orders: number[],
-        options: Options = {},
+        options?: Options,
       ): Promise<{ pdf: Uint8Array; missing: number[] }> {
         const { body, headers } = await send<Uint8Array>('POST', '/labels', {
           ...labelRequest(options),
@@ -159,20 +155,18 @@ export function tools(transport: Transport) {
     },
 
     disputes: {
-      list: (query: ListOwnDisputesQuery = {}, options: Options = {}): List<Dispute> =>
-        list<Dispute>('/disputes', query, options),
+      list: list<Dispute, ListOwnDisputesQuery>('/disputes'),
 
       /** Answers the dispute about an order, once. The buyer gets the message by e-mail. */
-      answer: (order: number, answer: AnswerDisputeBody, options: Options = {}) =>
+      answer: (order: number, answer: AnswerDisputeBody, options?: Options) =>
         dataOf<Dispute>('POST', `/orders/${order}/dispute/answer`, { ...options, body: answer }),
     },
 
     reviews: {
-      list: (query: ListOwnReviewsQuery = {}, options: Options = {}): List<Review> =>
-        list<Review>('/reviews', query, options),
+      list: list<Review, ListOwnReviewsQuery>('/reviews'),
 
       /** Replies in public. A further reply replaces the first. */
-      reply: (id: number, text: string, options: Options = {}) =>
+      reply: (id: number, text: string, options?: Options) =>
         dataOf<Review>('POST', `/reviews/${id}/reply`, {
           ...options,
           body: { text },
@@ -181,16 +175,15 @@ export function tools(transport: Transport) {
     },
 
     payouts: {
-      list: (query: ListOwnPayoutsQuery = {}, options: Options = {}): List<Payout> =>
-        list<Payout>('/payouts', query, options),
+      list: list<Payout, ListOwnPayoutsQuery>('/payouts'),
     },
 
     statements: {
       /** @param month `2026-03` */
-      get: (month: string, options: Options = {}) =>
+      get: (month: string, options?: Options) =>
         dataOf<Statement>('GET', `/statements/${encodeURIComponent(month)}`, options),
 
-      csv: (month: string, options: Options = {}) =>
+      csv: (month: string, options?: Options) =>
         bodyOf<string>('GET', `/statements/${encodeURIComponent(month)}`, {
           ...options,
           accept: 'text/csv',
@@ -198,11 +191,10 @@ export function tools(transport: Transport) {
     },
 
     deliveries: {
-      list: (query: ListOwnDeliveriesQuery = {}, options: Options = {}): List<Delivery> =>
-        list<Delivery>('/deliveries', query, options),
+      list: list<Delivery, ListOwnDeliveriesQuery>('/deliveries'),
 
       /** Attempts a delivery once more. */
-      resend: (id: number, options: Options = {}) =>
+      resend: (id: number, options?: Options) =>
         dataOf<Delivery>('POST', `/deliveries/${id}/resend`, options),
     },
 
@@ -211,36 +203,26 @@ export function tools(transport: Transport) {
       async resend(
         id: number,
         { from, to }: { from: Date | string; to: Date | string },
-        options: Options = {},
+        options?: Options,
       ): Promise<number> {
-        const timeoutMs = options.timeoutMs ?? RESEND_TIMEOUT_MS
+        const timeoutMs = options?.timeoutMs ?? RESEND_TIMEOUT_MS
         const request = { ...options, timeoutMs, body: { from, to } }
         const path = `/webhooks/${id}/resend`
         return (await dataOf<{ deliveries: number }>('POST', path, request)).deliveries
       },
 
       /** Sends a test event to one endpoint. */
-      test: (id: number, event: WebhookEvent['event'], options: Options = {}) =>
+      test: (id: number, event: WebhookEvent['event'], options?: Options) =>
         dataOf<Delivery>('POST', `/webhooks/${id}/test`, { ...options, body: { event } }),
 
       /** Returns a new secret. The former one signs as well for 24 hours: `verify` accepts both. */
-      async rotateSecret(id: number, options: Options = {}) {
-        const { body } = await send<{ data: WebhookEndpoint; secret: string }>(
-          'POST',
-          `/webhooks/${id}/rotate-secret`,
-          {
-            ...options,
-            idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
-            retry: 'safe',
-          },
-        )
-        return { endpoint: body.data, secret: body.secret }
-      },
+      rotateSecret: (id: number, options?: Options) =>
+        secretOnce(send, `/webhooks/${id}/rotate-secret`, undefined, options),
     },
 
     events: {
       /** Sends a sample event to your endpoints. In the sandbox only. */
-      send: (event: WebhookEvent['event'], options: Options = {}) =>
+      send: (event: WebhookEvent['event'], options?: Options) =>
         dataOf<{ event: string; deliveries: number }>('POST', '/events', {
           ...options,
           body: { event },
@@ -250,17 +232,16 @@ export function tools(transport: Transport) {
        * Follows your events and their resends until `signal` is aborted, without gaps: iterate, handle each event, and then
        * store `cursor()`. Without a cursor it begins now.
        */
-      follow: (cursor?: string, options: EventOptions = {}) => followEvents(send, cursor, options),
+      follow: (cursor?: string, options?: EventOptions) => followEvents(send, cursor, options),
     },
 
     shippingOptions: {
-      list: (options: Options = {}) =>
-        dataOf<OwnShippingOption[]>('GET', '/shipping-options', options),
+      list: (options?: Options) => dataOf<OwnShippingOption[]>('GET', '/shipping-options', options),
 
       /** Replaces all shipping options. */
       replace: (
         shippingOptions: ReplaceShippingOptionsBody['shipping_options'],
-        options: Options = {},
+        options?: Options,
       ) =>
         dataOf<OwnShippingOption[]>('PUT', '/shipping-options', {
           ...options,
@@ -271,21 +252,21 @@ export function tools(transport: Transport) {
 
     key: {
       /** Creates a key. The client must have the access token of a device login as its key, which then ends. */
-      create: (input: CreateOwnKeyBody, options: Options = {}) =>
+      create: (input: CreateOwnKeyBody, options?: Options) =>
         bodyOf<NewOwnKey>('POST', '/key', { ...options, body: input }),
 
       /** Revokes the client's own key. */
-      async revoke(options: Options = {}): Promise<void> {
+      async revoke(options?: Options): Promise<void> {
         // A repetition would be refused, because the key is gone.
         await send('DELETE', '/key', { ...options, retry: 'unsent' })
       },
     },
 
     holiday: {
-      get: (options: Options = {}) => dataOf<Holiday>('GET', '/holiday', options),
+      get: (options?: Options) => dataOf<Holiday>('GET', '/holiday', options),
 
       /** Begins or ends a holiday. Afterwards, no order is placed until it ends. */
-      set: (on: boolean, options: Options = {}) =>
+      set: (on: boolean, options?: Options) =>
         dataOf<Holiday>('PUT', '/holiday', { ...options, body: { on }, retry: 'safe' }),
     },
 
@@ -296,9 +277,9 @@ export function tools(transport: Transport) {
      * Follows the change feed until `signal` is aborted: iterate, apply each change, and store `cursor()` with it. Without
      * a cursor it begins now. It waits while the service cannot be reached.
      */
-    follow(cursor?: string, options: Options = {}): ChangeFeed {
+    follow(cursor?: string, options?: Options): ChangeFeed {
       let position = cursor
-      const { signal } = options
+      const signal = options?.signal
       async function* read() {
         while (!signal?.aborted) {
           try {
@@ -308,14 +289,14 @@ export function tools(transport: Transport) {
             position = next
           } catch (error) {
             if (!signal?.aborted && !isPassing(error)) throw error
-            await sleep(RETRY_MS, signal).catch(() => {})
+            await pause((error as CardstallError | null)?.retryAfter, signal)
           }
         }
       }
       return {
         [Symbol.asyncIterator]: read,
         cursor: () => {
-          if (position === undefined) throw new Error('The feed has not been read yet.')
+          if (position === undefined) throw new Error('Read the feed first.')
           return position
         },
       }

@@ -1,4 +1,5 @@
 import { CardstallError, ConnectionError, errorOf, TimeoutError } from './errors.ts'
+import type { WebhookEndpoint } from './types.ts'
 
 /** One attempt of a request, for logs and metrics. `error` is absent if it succeeded. */
 export type RequestEvent = {
@@ -65,17 +66,9 @@ export type Received<T> = { body: T; headers: Headers }
 
 export type Transport = <T>(method: string, path: string, request?: Request) => Promise<Received<T>>
 
-const RETRIED_STATUS = new Set([408, 429, 500, 502, 503, 504])
-const UNSENT_CODES = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  // Bun 1.2 has this one.
-  'ConnectionRefused',
-])
-const MIN_BACKOFF_S = 0.5
-const MAX_BACKOFF_S = 8
+const RETRIED_STATUS = /^(408|50[0234])$/
+/** Bun 1.2 has the last one. */
+const UNSENT_CODE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused)$/
 /** A longer timer ends at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 /** A longer Retry-After is an error of the call. */
@@ -98,13 +91,14 @@ export function openTransport(options: ClientOptions): Transport {
   if (!/^[\x21-\x7e]+$/.test(key)) throw new TypeError('`key` has a space or a special character.')
   const service = /^(https?:\/\/.*)\/v1\/*$/.exec(baseUrl)?.[1]
   if (!service) throw new TypeError('`baseUrl` must be an http or https address that ends in /v1.')
-  const send = options.fetch ?? globalThis.fetch.bind(globalThis)
+  const send = options.fetch ?? fetch
 
   return async <T>(method: string, path: string, request: Request = {}) => {
     // An address without its last segment is that of a list; `.` and `..` are not segments.
     if (EMPTY_SEGMENT.test(path)) throw new TypeError('An id must not be empty, "." or "..".')
     const url = `${service}/${request.api ?? 'v1'}${path}${queryText(request.query)}`
     const { accept = 'application/json', body, signal, idempotencyKey } = request
+    const json = jsonOf(body)
     // Not in an attempt, where a mistake of the caller would count as a lost connection.
     const init = {
       method,
@@ -112,12 +106,13 @@ export function openTransport(options: ClientOptions): Transport {
         accept,
         ...options.headers,
         authorization: `Bearer ${key}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(json && { 'content-type': 'application/json' }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       }),
-      body: jsonOf(body),
       // A redirect would send the key to another address, or lose it.
       redirect: 'manual' as const,
+      // Required with a stream.
+      duplex: 'half' as const,
     }
     const maxRetries = request.maxRetries ?? options.maxRetries ?? 2
     const retry = request.retry ?? (/^(GET|HEAD|DELETE)$/.test(method) ? 'safe' : 'unsent')
@@ -129,7 +124,7 @@ export function openTransport(options: ClientOptions): Transport {
       } catch (error) {
         // The attempt whose response was lost has deleted it. A 404 of a proxy has no type.
         if (mayBeDone && method === 'DELETE' && (error as CardstallError).type === 'not_found') {
-          return { body: undefined as T, headers: new Headers() }
+          return {} as Received<T>
         }
         if (attempt > maxRetries || signal?.aborted || !mayRetry(error, retry)) throw error
         mayBeDone ||= !mayRetry(error, 'unsent')
@@ -143,10 +138,15 @@ export function openTransport(options: ClientOptions): Transport {
     async function attemptOnce(attempt: number): Promise<Received<T>> {
       const startedAt = performance.now()
       let received: Pick<RequestEvent, 'status' | 'requestId'> = {}
-      const report = (more: { error?: unknown } = {}) => {
-        const ms = Math.round(performance.now() - startedAt)
-        notify(options.onRequest, { method, path, attempt, ms, ...received, ...more })
-      }
+      const report = (more?: { error: unknown }) =>
+        notify(options.onRequest, {
+          method,
+          path,
+          attempt,
+          ms: Math.round(performance.now() - startedAt),
+          ...received,
+          ...more,
+        })
       const limit = new AbortController()
       const cancel = () => limit.abort()
       const timer = setTimeout(
@@ -154,8 +154,33 @@ export function openTransport(options: ClientOptions): Transport {
         Math.min(request.timeoutMs ?? options.timeoutMs ?? 30_000, MAX_TIMEOUT_MS),
       )
       const ignoreAbort = onAbort(signal, cancel)
+      // Also for a `fetch` of the caller that ignores its signal.
+      const ended = new Promise<never>((_, reject) => onAbort(limit.signal, reject as () => void))
       try {
-        const response = await send(url, { ...init, signal: limit.signal })
+        const content = await Promise.race([ended, receive()])
+        report()
+        return content
+      } catch (error) {
+        const failure = failureOf(error)
+        report({ error: failure })
+        throw failure
+      } finally {
+        clearTimeout(timer)
+        ignoreAbort()
+      }
+
+      async function receive(): Promise<Received<T>> {
+        limit.signal.throwIfAborted()
+        const response = await send(url, {
+          ...init,
+          // Deno itself repeats a request whose connection is lost, unless its body is a stream: that of a `Blob`, because it
+          // sends the stream of a `Response` as the text that it contains.
+          body:
+            json && retry !== 'safe' && (globalThis as { Deno?: unknown }).Deno
+              ? new Blob([json]).stream()
+              : json,
+          signal: limit.signal,
+        })
         const { status, headers } = response
         const requestId = headers.get('x-request-id') ?? undefined
         received = { status, requestId }
@@ -171,22 +196,14 @@ export function openTransport(options: ClientOptions): Transport {
         if (!isOfApi && status !== 204 && method !== 'HEAD') {
           throw new CardstallError('The response is not of the API: check `baseUrl`.', received)
         }
-        report()
         return { body: content as T, headers }
-      } catch (error) {
-        const failure = failureOf(error)
-        report({ error: failure })
-        throw failure
-      } finally {
-        clearTimeout(timer)
-        ignoreAbort()
       }
 
       function failureOf(error: unknown): unknown {
         if (error instanceof CardstallError) return error
         if (signal?.aborted) return signal.reason
         return limit.signal.aborted
-          ? new TimeoutError('The service did not respond in time.', { cause: error })
+          ? new TimeoutError('The service did not respond in time.')
           : new ConnectionError(`The request failed: ${reasonOf(error)}.`, { cause: error })
       }
     }
@@ -197,7 +214,7 @@ export function openTransport(options: ClientOptions): Transport {
 function retryAfterOf(headers: Headers): number | undefined {
   const text = headers.get('retry-after') ?? ''
   if (/^\d+$/.test(text)) return Number(text)
-  const now = Date.parse(headers.get('date') ?? '') || Date.now()
+  const now = Date.parse(headers.get('date')!) || Date.now()
   const seconds = Math.ceil((Date.parse(text) - now) / 1000)
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
@@ -205,10 +222,12 @@ function retryAfterOf(headers: Headers): number | undefined {
 /** Whether another attempt may succeed, and may be made. */
 export function mayRetry(error: unknown, retry: Retry): boolean {
   if (error instanceof ConnectionError) {
-    return retry === 'safe' || (retry === 'unsent' && UNSENT_CODES.has(codeOf(error.cause) ?? ''))
+    return retry === 'safe' || (retry === 'unsent' && UNSENT_CODE.test(codeOf(error.cause)!))
   }
-  if (!(error instanceof CardstallError)) return false
-  return error.status === 429 || (retry === 'safe' && RETRIED_STATUS.has(error.status!))
+  return (
+    error instanceof CardstallError &&
+    (error.status === 429 || (retry === 'safe' && RETRIED_STATUS.test(`${error.status}`)))
+  )
 }
 
 /** Node puts the reason of a failed fetch into `cause`, sometimes nested. */
@@ -230,8 +249,8 @@ function reasonOf(error: unknown): string {
   return code === undefined || reason.includes(code) ? reason : `${reason}, ${code}`
 }
 
-const backoffS = (attempt: number) =>
-  Math.min(MAX_BACKOFF_S, MIN_BACKOFF_S * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2)
+/** 0.25 to 0.5 seconds, doubled with each attempt up to 4 to 8 seconds. */
+const backoffS = (attempt: number) => 2 ** Math.min(attempt - 3, 2) * (1 + Math.random())
 
 /** Waits; an abort ends the wait with the reason of the signal. */
 export const sleep = (ms: number, signal?: AbortSignal) =>
@@ -261,19 +280,31 @@ export const requestData = async <T>(
   request?: Request,
 ): Promise<T> => (await send<{ data: T }>(method, path, request)).body.data
 
-/** Sends items in a write that can be repeated, because it carries an `Idempotency-Key`. */
+/** Sends a write that can be repeated, because it carries an `Idempotency-Key`. */
 export const writeOnce = <T>(
   send: Transport,
   path: string,
-  items: unknown[],
-  options: Options,
+  body: unknown,
+  options: Options = {},
 ): Promise<Received<T>> =>
   send<T>('POST', path, {
     ...options,
     idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
-    body: { items },
+    body,
     retry: 'safe',
   })
+
+/** Sends a write whose response has a webhook's secret, which a repetition returns as well. */
+export async function secretOnce(
+  send: Transport,
+  path: string,
+  input: unknown,
+  options?: Options,
+): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  type Response = { data: WebhookEndpoint; secret: string }
+  const { data: endpoint, secret } = (await writeOnce<Response>(send, path, input, options)).body
+  return { endpoint, secret }
+}
 
 /** Calls a function of the program. Its error is not one of the request, which succeeded or may have taken effect. */
 export function notify<T>(callback: ((event: T) => void) | undefined, event: T): void {
@@ -312,9 +343,8 @@ function contentOf(bytes: Uint8Array, type: string): unknown {
   const isJson = type.includes('json')
   if (!isJson && !type.startsWith('text/')) return bytes
   const text = new TextDecoder().decode(bytes)
-  if (!isJson) return text
   try {
-    return JSON.parse(text)
+    return isJson ? JSON.parse(text) : text
   } catch {
     return undefined
   }

@@ -52,11 +52,11 @@ export async function verify(
     (name) => header(headers, name)?.split(/[\s,]+/) ?? [],
   )
   if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) {
-    throw new SignatureError('The header X-Service-Timestamp is missing or malformed.')
+    throw new SignatureError(`The header ${TIMESTAMP} is missing or malformed.`)
   }
   const hashes = signatures.filter((signature) => /^[0-9a-f]{64}$/.test(signature))
   if (hashes.length === 0) {
-    throw new SignatureError('The header X-Service-Signature is missing or malformed.')
+    throw new SignatureError(`The header ${SIGNATURE} is missing or malformed.`)
   }
   const age = now() / 1000 - Number(timestamp)
   // A comparison with NaN, such as that of an empty setting, would accept a delivery of any age.
@@ -68,7 +68,7 @@ export async function verify(
   }
   if (-age > toleranceSeconds) {
     throw new SignatureError(
-      `The delivery is ${Math.ceil(-age)} s ahead of this clock. In a sandbox, pass a function \`now\` that returns its time, or a larger \`toleranceSeconds\`.`,
+      `The delivery is ${Math.ceil(-age)} s ahead of this clock. In a sandbox, pass \`now\` or a larger \`toleranceSeconds\`.`,
     )
   }
   const signed = await signedBytes(timestamp, body)
@@ -77,7 +77,7 @@ export async function verify(
   for (const one of secrets) {
     const key = await keyOf(one, 'verify')
     for (const hash of hashes) {
-      const bytes = Uint8Array.from(hash.match(/../g)!, (pair) => Number.parseInt(pair, 16))
+      const bytes = Uint8Array.from(hash.match(/../g)!, (pair) => Number(`0x${pair}`))
       if (await crypto.subtle.verify('HMAC', key, bytes, signed)) {
         return JSON.parse(new TextDecoder().decode(body))
       }
