@@ -204,6 +204,39 @@ describe('sync and webhooks', () => {
   })
 
   it.each([
+    ['sync', 'Starting now'],
+    ['webhooks listen', 'Waiting for events.'],
+  ])('%s that begins during an outage says so and waits for its end', async (command, started) => {
+    let refusals = 0
+    const address = await startProxy((request, response) => {
+      if (++refusals <= 4) return response.writeHead(503, { 'retry-after': '0' }).end()
+      if (!request.url!.includes('/stream')) return undefined
+      return response.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: 1-0\n\n')
+    })
+    const env = { CARDSTALL_URL: address, XDG_CONFIG_HOME: file(`outage-${command}`) }
+    const { child, ended } = start(command.split(' '), { env })
+    let text = ''
+    child.stderr.on('data', (data) => {
+      text += data
+    })
+    await until('it starts', () => text.includes(started))
+    child.kill('SIGKILL')
+    await ended
+    expect(text.match(/The service cannot be reached/g)).toHaveLength(1)
+  })
+
+  it('the error of a service that is away says when to try again, as the service does', async () => {
+    const address = await startProxy((_, response) =>
+      response.writeHead(503, { 'retry-after': '120' }).end(),
+    )
+    const { code, stderr } = await run('whoami', { env: { CARDSTALL_URL: address } })
+    expect([code, stderr]).toEqual([
+      1,
+      'The service responded with status 503. Try again in 120 s.\n',
+    ])
+  })
+
+  it.each([
     ['as text', 'away', []],
     ['as NDJSON', 'away-ndjson', ['--ndjson']],
   ])(

@@ -130,7 +130,9 @@ function sentenceOf(error: Error): string {
     return `${begin}: ${error.candidates.map(({ id }) => id).join(', ')}.`
   }
   if (error instanceof CardstallError) {
-    return message
+    const { retryAfter } = error
+    const isTold = !retryAfter || /try again/i.test(message)
+    return `${message}${isTold ? '' : ` Try again in ${retryAfter} s.`}`
       .replace('`baseUrl`', 'the address of the marketplace')
       .replace(/^The (?:\w+_)?(\w+) field/, (text, name) =>
         isGiven(`--${name}`) ? `--${name}` : text,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { replaceFile } from './files.ts'
+import { afterOutages } from './outages.ts'
 import { FOLDER } from './profiles.ts'
 import type { Session } from './session.ts'
 
@@ -14,13 +15,16 @@ export type SavedPosition = {
 /**
  * Opens the position in a feed. Each marketplace, shop and `reader` has its own, so that two runs with different tasks
  * don't skip each other's events.
+ *
+ * @param onWait called before the first wait for a service that is away; without it, an outage is an error
  */
 export async function openPosition(
   { client, profile }: Session,
   feed: 'events' | 'changes',
   reader: unknown,
+  onWait?: () => void,
 ): Promise<SavedPosition> {
-  const { id } = await client.me()
+  const { id } = await (onWait ? afterOutages(() => client.me(), onWait) : client.me())
   const name = createHash('sha256')
     .update(JSON.stringify([profile.url, id, reader]))
     .digest('hex')

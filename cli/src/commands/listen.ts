@@ -25,7 +25,9 @@ export function listenCommand(webhooks: Command): void {
       const wanted = eventsIn(options.events)
       const session = await openSession(command)
       const { client, out, profile } = session
-      const saved = await openPosition(session, 'events', [target, wanted])
+      const saved = await openPosition(session, 'events', [target, wanted], () =>
+        out.warn('The service cannot be reached. Trying again.'),
+      )
       const secret = secretOf(profile.key)
       // Not a note: a receiver needs the secret also if the events are JSON.
       if (target) {

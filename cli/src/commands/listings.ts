@@ -103,7 +103,7 @@ export function listingCommands(program: Command): void {
     .command('delete')
     .argument('<listings...>', 'ids of listings', counts)
     .description('delete listings permanently')
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask before several are deleted')
     .action(async (ids: number[], { yes }: { yes?: boolean }, command: Command) => {
       const session = await openSession(command)
       if (ids.length > 1 && !yes) await agree(`Delete ${ids.length} listings?`, { isFinal: true })

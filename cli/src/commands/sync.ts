@@ -1,6 +1,7 @@
 import { type Change, type ChangesPage, RateLimitError, ValidationError } from '@cardstall/sdk'
 import type { Command } from 'commander'
 import { isPassing } from '../../../sdk/src/events.ts'
+import { afterOutages } from '../outages.ts'
 import { openPosition, openPositionIn } from '../positions.ts'
 import { CommandError, EXIT, openSession, optionsOf } from '../session.ts'
 
@@ -33,19 +34,23 @@ export function syncCommand(program: Command): void {
       const isCollected = once && optionsOf(command).json
       const collected: Change[] = []
       const saved = await (file === undefined
-        ? openPosition(session, 'changes', [])
+        ? openPosition(session, 'changes', [], once ? undefined : () => {})
         : openPositionIn(file))
-      const retries = once ? {} : { maxRetries: Infinity }
+      const read = (query: { cursor?: string; wait?: number }): Promise<ChangesPage> =>
+        once
+          ? client.tools.changes(query)
+          : afterOutages(() => client.tools.changes(query, { maxRetries: Infinity }))
       let cursor = after === 'now' ? undefined : (after ?? saved.position)
       if (cursor === undefined) {
-        cursor = (await client.tools.changes({}, retries)).next
+        cursor = (await read({})).next
         await saved.save(cursor)
         out.note('Starting now: list everything once, and apply the changes that follow.')
       }
       for (;;) {
-        const { data, next, has_more }: ChangesPage = await client.tools
-          .changes({ cursor, wait: once ? 0 : WAIT_S }, retries)
-          .catch((error) => explainPosition(error, { cursor: file, after }))
+        const { data, next, has_more }: ChangesPage = await read({
+          cursor,
+          wait: once ? 0 : WAIT_S,
+        }).catch((error) => explainPosition(error, { cursor: file, after }))
         if (isCollected) collected.push(...data)
         else for (const change of data) out.line(change, textsOf(change))
         const isLast = once && !has_more
