@@ -11,6 +11,7 @@ import { migrate } from './database/migrate.ts'
 import { sharedTransactions } from './database/shared-transactions.ts'
 import { openSignals, type Signals } from './database/signals.ts'
 import { transactionsOn } from './database/transactions.ts'
+import { warnOfClock } from './database/warn-of-clock.ts'
 import { warnOfLocale } from './database/warn-of-locale.ts'
 import { warnOfPooler } from './database/warn-of-pooler.ts'
 import { type EventWatch, watchEvents } from './events/follow.ts'
@@ -92,6 +93,7 @@ export async function openService(
   await migrate(sql, databaseUrl, (migrations) => log.info({ migrations }, 'updating the database'))
   await warnOfLocale({ db: sql, log })
   await warnOfPooler({ db: sql, log })
+  await warnOfClock({ db: sql, log })
 
   const transactions = transactionsOn(databaseUrl, max, { circuit })
   closers.push(() => transactions.end())
