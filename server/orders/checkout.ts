@@ -392,6 +392,7 @@ type NewOrder = {
   sliceKey: string
   listingId: number
   itemName: string
+  itemDetails: string
 }
 
 /**
@@ -491,7 +492,8 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
       left join sets s on s.id = coalesce(c.set_id, p.set_id)
       order by new_slices.id, l.id
       returning
-        id, slice_id, account_id, listing_id, quantity, price_cents, commission_cents, item_name
+        id, slice_id, account_id, listing_id, quantity, price_cents, commission_cents, item_name,
+        concat_ws(' · ', item_subtitle, item_condition, item_language) as item_details
     ),
     new_postings as (${salePostings({ db, now })})
     select
@@ -500,7 +502,8 @@ function insertOrders({ db, now }: Context, sales: Sale[]): Promise<NewOrder[]> 
       s.id as "sliceId",
       s.slice_key as "sliceKey",
       o.listing_id as "listingId",
-      o.item_name as "itemName"
+      o.item_name as "itemName",
+      o.item_details as "itemDetails"
     from new_orders o
     join new_slices s on s.id = o.slice_id
     order by o.id
@@ -542,6 +545,7 @@ const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): Ne
       shippingCents: slice.option.priceCents,
       rows: linesOf(sale, rowsOf(slice)),
     })),
+    sale.cart.address,
   ),
   sliceId: rowsOf(sale.slices[0]!)[0]!.sliceId,
   checkoutId: rowsOf(sale.slices[0]!)[0]!.checkoutId,
@@ -549,8 +553,9 @@ const confirmationOf = (sale: Sale, rowsOf: (slice: NewSlice) => NewOrder[]): Ne
 
 const linesOf = (sale: Sale, orders: NewOrder[]) =>
   orders.map((order) => {
+    const { id, itemName, itemDetails } = order
     const { listing, quantity } = soldIn(sale, order)
-    return { id: order.id, itemName: order.itemName, quantity, priceCents: listing.priceCents }
+    return { id, itemName, itemDetails, quantity, priceCents: listing.priceCents }
   })
 
 /** `order.created` and `listing.sold` for each row of a slice. */

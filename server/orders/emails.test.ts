@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS, productItem } from '../test/fixtures/listings.ts'
-import { LETTER, rowOf, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
+import { ADDRESS, LETTER, rowOf, SHIPS, shipsBy } from '../test/fixtures/orders.ts'
 import { receiveLongShipped } from './transitions.ts'
 
 const DAYS = 24 * 60 * 60
@@ -53,7 +53,7 @@ describe('e-mail about orders', () => {
         to: 'kanto@shops.example',
         subject: 'Sold: 2 listings',
         text: expect.stringMatching(
-          /^Hello Kanto Cards,\n\nMisty has bought .*- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian Flames Booster Box, 129\.99 EUR .*shipped: http\S+\/dashboard\/orders\/\d+$/s,
+          /^Hello Kanto Cards,\n\nMisty has bought .*- 3 × Charizard ex, 9\.99 EUR .*\n {2}Obsidian Flames 125 · NM · EN\n- Obsidian Flames Booster Box, 129\.99 EUR .*shipped: http\S+\/dashboard\/orders\/\d+$/s,
         ),
         created_at: expect.any(String),
       },
@@ -61,7 +61,7 @@ describe('e-mail about orders', () => {
         to: 'misty@mail.example',
         subject: 'Order confirmed: 141.18 EUR',
         text: expect.stringMatching(
-          /From Kanto Cards:\n- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian .*, 129\.99 EUR .*\n- Letter, 1\.20 EUR\n\nTotal: 141\.18 EUR/,
+          /From Kanto Cards:\n- 3 × Charizard ex, 9\.99 EUR .*\n- Obsidian .*, 129\.99 EUR .*\n- Letter, 1\.20 EUR\n\nTotal: 141\.18 EUR/s,
         ),
         created_at: expect.any(String),
       },
@@ -93,7 +93,7 @@ describe('e-mail about orders', () => {
     expect(received[0].text).toContain(`- Obsidian Flames Booster Box, 129.99 EUR (order ${box})`)
   })
 
-  it('the names and codes of a seller stay on one line of an e-mail to the buyer', async () => {
+  it('the names and codes of a seller, and the parts of the delivery address, stay on one line of an e-mail to the buyer', async () => {
     const line = 'Post\r\n\r\nPay customs:\u2028evil.example'
     const shop = await market.seller({
       account: shipsBy({ ...LETTER, tracked: true, name: line }),
@@ -101,13 +101,15 @@ describe('e-mail about orders', () => {
     const [card] = await list(shop, cardItem())
     const [confirmed, shipped] = (
       await emailsOf(async () => {
-        const payload = { buyer: BUYER, lines: [{ listing_id: card, quantity: 1 }] }
+        const address = { ...ADDRESS, full_name: 'Misty\u2028Waterflower' }
+        const payload = { buyer: BUYER, address, lines: [{ listing_id: card, quantity: 1 }] }
         const { body } = await market.operator.post('/operator/v1/checkouts', { payload })
         const [id] = body.data.slices[0].order_ids
         await shop.post(`/v1/orders/${id}/ship`, { payload: { tracking_code: line } })
       })
     ).filter(({ to }: { to: string }) => to === BUYER.email)
     expect(confirmed.text).toContain('\n- Post Pay customs: evil.example, 1.20 EUR\n')
+    expect(confirmed.text).toMatch(/delivery address, .*:\n {2}Misty Waterflower\n {2}\S.*\n/)
     expect(shipped.text).toMatch(/\n\nTracking code: Post Pay customs: evil\.example$/)
   })
 

@@ -5,6 +5,7 @@ import { type NewMail, oneLine, quote } from '../mail/mail.ts'
 import { euros, type Paragraph, textFor } from '../mail/text.ts'
 import type { SetupState } from '../money/payout-setup.ts'
 import type { RefundBearer } from '../money/posting.ts'
+import type { Address } from '../text/address.ts'
 import { timestamp } from '../time/timestamp.ts'
 import type { Dispute } from './dispute.ts'
 import { grossOf } from './money.ts'
@@ -52,6 +53,8 @@ export type SoldRow = {
   quantity: number
   priceCents: number
   itemName: string | null
+  /** Tells the item apart from others with its name, such as `Base 58 · NM · EN`. */
+  itemDetails?: string
 }
 
 /** To the seller, about all rows of a new slice. */
@@ -439,6 +442,7 @@ export function confirmationEmail(
     shippingCents: number
     rows: SoldRow[]
   }[],
+  address: Address | null,
 ): NewMail {
   const totalCents = shops.reduce(
     (sum, { shippingCents, rows }) =>
@@ -458,8 +462,21 @@ export function confirmationEmail(
         ].join('\n'),
       ),
       `Total: ${euros(totalCents)}. We will e-mail you when your order ships.`,
+      address && `The delivery address, contact us if it is wrong:\n${addressLines(address)}`,
     ]),
   }
+}
+
+function addressLines(address: Address): string {
+  const { full_name, street, house_number, house_number_suffix, zip, city, country } = address
+  return [
+    full_name,
+    `${street} ${house_number} ${house_number_suffix ?? ''}`,
+    `${zip} ${city}`,
+    country.toUpperCase(),
+  ]
+    .map((line) => `  ${oneLine(line)}`)
+    .join('\n')
 }
 
 /** To the buyer, about received rows of a slice. */
@@ -511,7 +528,10 @@ export function refundEmails(
   return emails
 }
 
-const lineOf = (row: SoldRow) => `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`
+const lineOf = (row: SoldRow) => {
+  const line = `- ${titleOf(row)}, ${euros(grossOf(row))} (order ${row.id})`
+  return row.itemDetails ? `${line}\n  ${row.itemDetails}` : line
+}
 
 const titleOf = (
   sold: Pick<Order, 'quantity'> & (Pick<Order, 'item'> | Pick<SoldRow, 'itemName'>),
