@@ -90,7 +90,7 @@ const pickList = ({ pickList, slips }: Packing, part: string | undefined) => htm
 <h1>Pick list</h1>
 <p>${part ?? counted(slips.length, 'parcel')}, ${counted(unitsOf(pickList), 'item')}</p>
 <table>
-<thead><tr><td></td><th class="number">Units</th><th>Item</th><th>Reference</th><th>Orders</th></tr></thead>
+<thead><tr><td></td><th class="number">Units</th><th>Item</th><th class="reference">Reference</th><th>Orders</th></tr></thead>
 <tbody>
 ${pickList.map((line) => html`<tr><td class="check"></td><td class="number">${line.units}</td><td>${itemOf(line)}</td><td>${line.reference}</td><td>${line.orderIds.join(', ')}</td></tr>`)}
 </tbody>
@@ -102,6 +102,7 @@ const counted = (number: number, noun: string) =>
 
 const unitsOf = (lines: PickLine[]) => lines.reduce((sum, { units }) => sum + units, 0)
 
+/** The head of the table stands on each sheet of a parcel with many rows, so it names the parcel. */
 const packingSlip = (
   { sliceKey, createdAt, buyer, shipping, orders }: PackingSlip,
   shopName: string,
@@ -111,12 +112,11 @@ const packingSlip = (
 ${addressOf(buyer.address, buyer.name)}
 <p>Ships with: ${shipping.method}</p>
 <table>
-<thead><tr><td></td><th class="number">Units</th><th>Item</th><th>Reference</th></tr></thead>
+<thead><tr><th class="parcel" colspan="4">${sliceKey} · ${buyer.name}</th></tr><tr><td></td><th class="number">Units</th><th>Item</th><th class="reference">Reference</th></tr></thead>
 <tbody>
 ${orders.map((row) => html`<tr><td class="check"></td><td class="number">${row.quantity}</td><td>${itemOf(row)}</td><td>${row.reference}</td></tr>`)}
 </tbody>
 </table>
-<p><small>${sliceKey}</small></p>
 </section>`
 
 const itemOf = ({ item }: PickLine | PackedRow) =>
