@@ -24,13 +24,29 @@ export type MailServer = {
 }
 
 /**
+ * Greets each client at once. The library waits 100 ms to detect one that talks too soon, and a test of retries makes ten
+ * connections.
+ */
+class PromptServer extends SMTPServer {
+  /** The library calls this method for each new connection. */
+  override connect(...accepted: Parameters<SMTPServer['connect']>): void {
+    super.connect(...accepted)
+    const connection = [...this.connections].at(-1)!
+    const greet = connection.connectionReady.bind(connection)
+    // The library calls it once more, after its pause.
+    connection.connectionReady = () => {}
+    greet()
+  }
+}
+
+/**
  * Starts a mail server without TLS on a free loopback port. It accepts every e-mail by default, and stops when the test
  * file ends.
  */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: Received[] = []
   const sockets = new Set<Socket>()
-  const server = new SMTPServer({
+  const server = new PromptServer({
     disabledCommands: ['STARTTLS'],
     disableReverseLookup: true,
     authOptional: true,
