@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, it } from 'vitest'
+import type { Db } from '../database/sql.ts'
 import { startTestApp, type TestApp } from '../test/app.ts'
 import { send } from '../test/fixtures/mcp.ts'
 import { grantAccess } from '../test/fixtures/oauth.ts'
+import { lockWaiters, whileLocked } from '../test/lock-waiters.ts'
 import { until } from '../test/until.ts'
 import { addressSubject } from './address.ts'
 
@@ -53,13 +54,18 @@ it.each(Object.entries(KINDS))(
         await lookups().lookUp(randomBytes(32), addressSubject(remoteAddress), async () => null)
       }
       expect(await statusOf(wrong())).toBe(401)
-      // A query would wait for the lock.
-      return app.ctx.begin(async (db) => {
-        await db`lock table ${db(table)} in access exclusive mode`
-        return Promise.race([
-          statusOf(wrong()).then((status) => status === 401),
-          sleep(3_000, false),
-        ])
+      // A query waits for the lock.
+      const lock = (db: Db) => db`lock table ${db(table)} in access exclusive mode`
+      return whileLocked(app.ctx, lock, async () => {
+        let status: number | undefined
+        statusOf(wrong()).then((responded) => {
+          status = responded
+        })
+        await until(
+          'the request is over, or its query waits',
+          async () => status !== undefined || (await lockWaiters(app.ctx.db)) > 0,
+        )
+        return status === 401
       })
     })
     expect(await statusOf(valid)).toBe(200)
