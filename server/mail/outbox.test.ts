@@ -582,7 +582,7 @@ describe('a mail server', () => {
       const { port } = endless.address() as AddressInfo
       const waiting = await startTestApp({ settings: settingsFor({ port }) })
       await sendMail(waiting.ctx, MAIL)
-      await waiting.runMail({ timeoutMs: 100 })
+      await waiting.runMail({ timeoutMs: 200 })
       expect(await row(waiting)).toMatchObject({
         status: 'waiting',
         error: 'The mail server did not respond in time.',
