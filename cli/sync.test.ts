@@ -225,6 +225,13 @@ describe('sync and webhooks', () => {
     expect(text.match(/The service cannot be reached/g)).toHaveLength(1)
   })
 
+  it.each(['sync', 'webhooks listen'])('%s ends at once with a wrong address', async (command) => {
+    const env = { CARDSTALL_URL: `http://127.0.0.1:${await freePort()}/v1` }
+    const { code, stderr } = await run(command, { env })
+    expect(code).toBe(1)
+    expect(stderr).toContain('check the address')
+  })
+
   it('the error of a service that is away says when to try again, as the service does', async () => {
     const address = await startProxy((_, response) =>
       response.writeHead(503, { 'retry-after': '120' }).end(),

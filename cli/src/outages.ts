@@ -1,4 +1,4 @@
-import { type CardstallError, ConnectionError } from '@cardstall/sdk'
+import { type CardstallError, ConnectionError, RateLimitError } from '@cardstall/sdk'
 import { isPassing, pause } from '../../sdk/src/events.ts'
 
 /**
@@ -11,9 +11,11 @@ export async function afterOutages<T>(read: () => Promise<T>, onWait = () => {})
     try {
       return await read()
     } catch (error) {
-      // The SDK has repeated it: the address may be wrong.
-      if (!isPassing(error) || error instanceof ConnectionError) throw error
-      if (attempt === 1) onWait()
+      // The SDK has repeated it: the address may be wrong, unless something has responded before.
+      const isUnknown = attempt === 1 && error instanceof ConnectionError
+      if (!isPassing(error) || isUnknown) throw error
+      // A service that limits the key can be reached.
+      if (attempt === 1 && !(error instanceof RateLimitError)) onWait()
       await pause((error as CardstallError).retryAfter)
     }
   }
