@@ -111,7 +111,7 @@ function openQueue<Tx, Item, Result>(
   }
 
   const handleAgain = (waiter: Waiter<Item, Result>): Promise<void> =>
-    within([waiter], () => transact((tx) => handleAlone(tx, work, waiter.item))).then(
+    within([waiter], () => transact((tx) => handleAlone(tx, work, waiter.item)), LOCKED_ITEMS).then(
       waiter.resolve,
       waiter.reject,
     )

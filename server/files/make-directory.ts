@@ -3,13 +3,15 @@ import path from 'node:path'
 import { exists } from './disk.ts'
 
 /**
- * Creates DATA_DIR if it is missing, whatever the umask is: for its owner only. Under root, PostgreSQL runs as another user,
- * who has to pass through it.
+ * Creates DATA_DIR, for its owner only, and its parents if they are missing. Under root, PostgreSQL runs as another user, who
+ * has to pass through it.
  *
  * @throws the file system's error
  */
-export const makeDataDir = (dataDir: string): Promise<void> =>
-  makeDirectory(dataDir, process.geteuid?.() === 0 ? 0o711 : 0o700)
+export async function makeDataDir(dataDir: string): Promise<void> {
+  await makeDirectory(path.dirname(path.resolve(dataDir)))
+  await makeDirectory(dataDir, process.geteuid?.() === 0 ? 0o711 : 0o700)
+}
 
 /**
  * Creates a directory and its missing parents. `mkdir` with `recursive` never returns on a file system that refuses

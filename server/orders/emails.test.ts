@@ -109,7 +109,7 @@ describe('e-mail about orders', () => {
       })
     ).filter(({ to }: { to: string }) => to === BUYER.email)
     expect(confirmed.text).toContain('\n- Post Pay customs: evil.example, 1.20 EUR\n')
-    expect(confirmed.text).toMatch(/delivery address, .*:\n {2}Misty Waterflower\n {2}\S.*\n/)
+    expect(confirmed.text).toMatch(/address\. .*:\n {2}Misty Waterflower\n {2}\S.*\n/)
     expect(shipped.text).toMatch(/\n\nTracking code: Post Pay customs: evil\.example$/)
   })
 

@@ -462,21 +462,20 @@ export function confirmationEmail(
         ].join('\n'),
       ),
       `Total: ${euros(totalCents)}. We will e-mail you when your order ships.`,
-      address && `The delivery address, contact us if it is wrong:\n${addressLines(address)}`,
+      address && `We deliver to this address. Contact us if it is wrong:\n${addressLines(address)}`,
     ]),
   }
 }
 
 function addressLines(address: Address): string {
   const { full_name, street, house_number, house_number_suffix, zip, city, country } = address
-  return [
-    full_name,
-    `${street} ${house_number} ${house_number_suffix ?? ''}`,
-    `${zip} ${city}`,
-    country.toUpperCase(),
+  const lines = [
+    [full_name],
+    [street, house_number, house_number_suffix ?? ''],
+    [zip, city],
+    [country.toUpperCase()],
   ]
-    .map((line) => `  ${oneLine(line)}`)
-    .join('\n')
+  return lines.map((parts) => `  ${parts.map(oneLine).join(' ').trimEnd()}`).join('\n')
 }
 
 /** To the buyer, about received rows of a slice. */

@@ -153,6 +153,12 @@ describe('the share of a seller', () => {
     },
   )
 
+  it('a fast endpoint gets deliveries while others of its seller hold fewer than are free', async () => {
+    await warmUp()
+    claim(400, OTHER, SHOP)
+    expect(capacityFor(SHOP)).toBe(SLOTS - 400 - 400)
+  })
+
   it('a seller who holds more deliveries than are free gets no further ones, and one who holds none gets two', () => {
     claim(SLOTS / 2, SHOP, 1)
     claim(1, OTHER, 1)

@@ -111,15 +111,15 @@ export function endpointLimiter(slots: number): Limiter {
   }
 
   /**
-   * The number of deliveries that may be claimed. A fast endpoint gets none until half of its quota and of its seller's
-   * share has finished, because small claims cost more than they bring.
+   * The number of deliveries that may be claimed. A fast endpoint gets none until half of those that it may hold have
+   * finished, because small claims cost more than they bring.
    */
   const claimLimit = ({ accountId, concurrency, held, isFast }: EndpointState): number => {
     const heldByAll = heldOfAccount.get(accountId) ?? 0
-    const quota = concurrency + (isFast ? PREFETCH : 0)
-    if (isFast && (held > quota / 2 || heldByAll > free / 2)) return 0
     const share = heldByAll === 0 ? Math.max(free, INITIAL_CONCURRENCY) : free
-    return Math.max(0, Math.min(quota - held, share - heldByAll))
+    const quota = concurrency + (isFast ? PREFETCH : 0)
+    const most = Math.min(quota, share - heldByAll + held)
+    return isFast && held > most / 2 ? 0 : Math.max(0, most - held)
   }
 
   const forgetIdle = () => {

@@ -1,6 +1,5 @@
 import type { TSchema } from 'typebox'
 import { newBudget, withBudget } from '../../database/budget.ts'
-import { WRITE_LIMIT_MS } from '../../database/connect.ts'
 import type { Caller } from '../../keys/key-cache.ts'
 import type { Scope } from '../../keys/scopes.ts'
 import { withTimeout } from '../../time/with-timeout.ts'
@@ -27,7 +26,7 @@ export function ownRead({ route, scope, querystring, respond }: OwnRead): Prepar
   const readQuery = plainQuery(querystring)
 
   const prepare = (caller: Caller, query: Query): Promise<OwnPrepared | undefined> => {
-    const budget = { ...newBudget(WRITE_LIMIT_MS), accountId: caller.account.id }
+    const budget = { ...newBudget(MAX_LANE_WAIT_MS), accountId: caller.account.id }
     const text = withBudget(budget, () => respond(caller, query))
     const prepared = text.then((text) => ({ body: bytesOf(text), route }))
     return withTimeout<OwnPrepared | undefined>(MAX_LANE_WAIT_MS, prepared, () => undefined)
