@@ -72,6 +72,7 @@ function mailWork(
     })
   const claim = turns ? turns.claim : (max: number) => claimMails(ctx, max)
   let failures = 0
+  let failedAt = Number.NEGATIVE_INFINITY
   let pausedUntil = 0
   return {
     queue: 'mail',
@@ -87,13 +88,21 @@ function mailWork(
       return mails
     },
     async run(mail, stopping) {
+      const startedAt = performance.now()
       let failure: Awaited<ReturnType<typeof deliverMail>>
       try {
         failure = await deliverMail(ctx, mailer, mail, record, stopping, slowMs)
       } finally {
         turns?.end(mail, failure?.isSlow === true)
       }
-      failures = failure?.error.isOfAll ? failures + 1 : 0
+      if (failure?.error.isOfAll) {
+        failures++
+        failedAt = performance.now()
+      } else {
+        // A server can refuse further connections while e-mails go through on earlier ones.
+        if (startedAt < failedAt) return
+        failures = 0
+      }
       pausedUntil = performance.now() + pauseAfter(failures)
     },
   }

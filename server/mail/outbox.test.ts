@@ -639,15 +639,11 @@ describe('many e-mails', () => {
 
   it('a process that finds no free connection leaves the e-mails to the other one', async () => {
     let connections = 0
-    // A refusal that takes as long as some e-mails: an immediate one would be repeated for each of them.
-    const limited = await startMailServer(
-      {
-        onConnect: (_session, done) => (++connections > 3 ? refuse(421, 'too many')(done) : done()),
-        onClose: () => void connections--,
-        onData: (_stream, _session, done) => void setTimeout(done, 20),
-      },
-      { isPrompt: false },
-    )
+    const limited = await startMailServer({
+      onConnect: (_session, done) => (++connections > 3 ? refuse(421, 'too many')(done) : done()),
+      onClose: () => void connections--,
+      onData: (_stream, _session, done) => void setTimeout(done, 20),
+    })
     const settings = { ...settingsFor(limited), SMTP_URL: limited.url }
     const processes = await Promise.all(
       [1, 2].map(() => startTestApp({ databaseUrl: app.databaseUrl, settings })),

@@ -42,16 +42,11 @@ class PromptServer extends SMTPServer {
 /**
  * Starts a mail server without TLS on a free loopback port. It accepts every e-mail by default, and stops when the test
  * file ends.
- *
- * @param isPrompt whether it greets at once, instead of 100 ms after a connection is open
  */
-export async function startMailServer(
-  options: SMTPServerOptions = {},
-  { isPrompt = true } = {},
-): Promise<MailServer> {
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const received: Received[] = []
   const sockets = new Set<Socket>()
-  const server = new (isPrompt ? PromptServer : SMTPServer)({
+  const server = new PromptServer({
     disabledCommands: ['STARTTLS'],
     disableReverseLookup: true,
     authOptional: true,
