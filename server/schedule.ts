@@ -12,6 +12,7 @@ import { pruneIdempotencyKeys } from './http/idempotency.ts'
 import type { OfferModel } from './listings/offer-model.ts'
 import { forgetRemoved } from './listings/remove-listings.ts'
 import { pruneReservations } from './listings/reservations.ts'
+import type { Log } from './log.ts'
 import { pruneMails } from './mail/outbox.ts'
 import { pruneSignIns } from './members/sign-in.ts'
 import type { Metrics } from './metrics.ts'
@@ -25,6 +26,7 @@ import { remindSellers } from './orders/reminders.ts'
 import { receiveLongShipped } from './orders/transitions.ts'
 import { deletePhotos } from './photos/delete-photos.ts'
 import { coalesced } from './queue/coalesced.ts'
+import { watchClock } from './time/clock-watch.ts'
 import { HOURS, MINUTES, SECONDS } from './time/units.ts'
 import { pruneDeliveries } from './webhooks/deliveries.ts'
 import { countDeliveries } from './webhooks/delivery-counts.ts'
@@ -44,21 +46,13 @@ type RecurringJob = {
   run: (ctx: ScheduleContext) => Promise<unknown>
 }
 
-/** Every recurring job. Each tolerates concurrent runs in several processes, and repeated ones. */
-const RECURRING_JOBS: RecurringJob[] = [
+/**
+ * The recurring jobs whose work depends on the date and can't be undone. Like those of `UPKEEP`, each tolerates concurrent
+ * runs in several processes, and repeated ones.
+ */
+const DEADLINES: RecurringJob[] = [
   { name: 'delete expired idempotency keys', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
-  {
-    name: 'delete old changes of offers',
-    everyMs: 1 * MINUTES,
-    run: ({ offers }) => offers.prune(),
-  },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
-  { name: 'forget removed listings', everyMs: 10 * SECONDS, run: forgetRemoved },
-  {
-    name: 'add up the numbers of listings, orders, payouts and shipments',
-    everyMs: 5 * SECONDS,
-    run: foldCounts,
-  },
   { name: 'close orders shipped 14 days ago', everyMs: 1 * MINUTES, run: receiveLongShipped },
   { name: 'cancel overdue orders', everyMs: 10 * MINUTES, run: cancelOverdue },
   { name: 'remind sellers of waiting orders', everyMs: 10 * MINUTES, run: remindSellers },
@@ -74,42 +68,61 @@ const RECURRING_JOBS: RecurringJob[] = [
   { name: 'delete expired sessions', everyMs: 1 * HOURS, run: pruneSignIns },
   { name: 'delete unconfirmed bank accounts', everyMs: 1 * HOURS, run: pruneUnconfirmed },
   { name: 'delete expired access of programs', everyMs: 1 * HOURS, run: pruneOAuth },
-  { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
-  { name: 'count entries of the audit log', everyMs: 10 * SECONDS, run: countAudit },
   { name: 'delete old entries of the audit log', everyMs: 1 * HOURS, run: pruneAudit },
   { name: 'erase old data of buyers', everyMs: 1 * HOURS, run: eraseOldBuyers },
   { name: 'delete photos of removed listings', everyMs: 1 * HOURS, run: deletePhotos },
+  { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
+]
+
+const UPKEEP: RecurringJob[] = [
+  {
+    name: 'delete old changes of offers',
+    everyMs: 1 * MINUTES,
+    run: ({ offers }) => offers.prune(),
+  },
+  { name: 'forget removed listings', everyMs: 10 * SECONDS, run: forgetRemoved },
+  {
+    name: 'add up the numbers of listings, orders, payouts and shipments',
+    everyMs: 5 * SECONDS,
+    run: foldCounts,
+  },
+  { name: 'record interrupted actions', everyMs: 10 * MINUTES, run: recordInterrupted },
+  { name: 'count entries of the audit log', everyMs: 10 * SECONDS, run: countAudit },
   { name: 'skip deliveries of disabled endpoints', everyMs: 10 * SECONDS, run: skipUnwanted },
   { name: 'add up the ledger', everyMs: 10 * SECONDS, run: sumUpLedger },
   { name: 'count deliveries', everyMs: 5 * SECONDS, run: countDeliveries },
   { name: 'begin partitions of deliveries', everyMs: 1 * MINUTES, run: beginPartitions },
-  { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 
 /**
  * Starts the recurring jobs; returns a function that stops them. A job runs at the start, at its interval in real time,
  * and when the sandbox's clock has moved, because it may have become due. A run that is still going on is followed by one
- * more. A failed run is logged and counted; the next interval retries it.
+ * more. A failed run is logged and counted; the next interval retries it. Outside the sandbox, `DEADLINES` wait while the
+ * machine's clock has just jumped ahead.
  */
 export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () => void {
   let isStopped = false
   const warn = outageLog(ctx.log)
-  const starts = RECURRING_JOBS.map(({ name, run }) =>
-    coalesced(async () => {
-      if (isStopped) return
-      await run(ctx).catch((error) => {
-        // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
-        if (isStopped) return
-        if (isUnavailable(error)) return warn({ err: error, job: name })
-        ctx.log.error({ err: error, job: name }, 'a recurring job failed')
-        ctx.metrics.countFailedJob()
-      })
-    }),
-  )
-  for (const start of starts) start()
-  const timers = starts.map((start, i) => setInterval(start, RECURRING_JOBS[i]!.everyMs).unref())
+  const isDoubted = ctx.config.sandbox ? () => false : doubtfulClock(ctx.log)
+  const started = (jobs: RecurringJob[], mayRun: () => boolean) =>
+    jobs.map(({ name, everyMs, run }) => ({
+      everyMs,
+      start: coalesced(async () => {
+        if (isStopped || !mayRun()) return
+        await run(ctx).catch((error) => {
+          // The shutdown closes the database under a run. Its transaction is rolled back, and the next start runs it again.
+          if (isStopped) return
+          if (isUnavailable(error)) return warn({ err: error, job: name })
+          ctx.log.error({ err: error, job: name }, 'a recurring job failed')
+          ctx.metrics.countFailedJob()
+        })
+      }),
+    }))
+  const jobs = [...started(DEADLINES, () => !isDoubted()), ...started(UPKEEP, () => true)]
+  for (const job of jobs) job.start()
+  const timers = jobs.map((job) => setInterval(job.start, job.everyMs).unref())
   const unsubscribe = ctx.signals.on('time', () => {
-    for (const start of starts) start()
+    for (const job of jobs) job.start()
   })
   return () => {
     isStopped = true
@@ -118,7 +131,26 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
   }
 }
 
+/** The returned function says whether the machine's clock has just jumped ahead, and logs when that begins and ends. */
+function doubtfulClock(log: Log): () => boolean {
+  const jumpedAhead = watchClock()
+  let isDoubted = false
+  return () => {
+    const seconds = Math.round(jumpedAhead() / 1000)
+    if (isDoubted !== seconds > 0) {
+      isDoubted = seconds > 0
+      if (isDoubted) {
+        log.error(
+          { seconds },
+          'the clock of this machine jumped ahead: deadlines wait for 15 minutes (docs/operating.md#the-clock)',
+        )
+      } else log.info('deadlines follow the clock of this machine again')
+    }
+    return isDoubted
+  }
+}
+
 /** Runs every recurring job once, sequentially, in tests. */
 export async function runSchedule(ctx: ScheduleContext): Promise<void> {
-  for (const { run } of RECURRING_JOBS) await run(ctx)
+  for (const { run } of [...DEADLINES, ...UPKEEP]) await run(ctx)
 }

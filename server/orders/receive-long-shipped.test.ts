@@ -1,11 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { inTransaction } from '../database/in-transaction.ts'
-import { runSchedule } from '../schedule.ts'
+import { runSchedule, startSchedule } from '../schedule.ts'
 import { OPERATOR_TOKEN, type Seller, startTestApp, type TestApp } from '../test/app.ts'
 import { advance, cardItem, list, NO_LIMITS } from '../test/fixtures/listings.ts'
 import { act, buy, eventsOf, PARCEL, rowOf, ship, shipsBy } from '../test/fixtures/orders.ts'
 import { startService } from '../test/process.ts'
 import { until } from '../test/until.ts'
+import { MINUTES } from '../time/units.ts'
 
 const DAYS = 24 * 60 * 60
 
@@ -124,6 +125,39 @@ describe('a shipped order', () => {
     await advance(app.operator, 14 * DAYS)
     await runSchedule(app.ctx)
     expect(await statusOf(order)).toBe('disputed')
+  })
+
+  it('orders are received neither while the clock is wrong for some minutes, nor in the first 15 minutes after any jump', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const errors: unknown[] = []
+    const log = { ...app.ctx.log, error: (...line: unknown[]) => void errors.push(line) }
+    const config = { ...app.ctx.config, sandbox: false }
+    onTestFinished(startSchedule({ ...app.ctx, config, log }))
+    const order = await shipped()
+    const counts = () => app.ctx.db`select from count_deltas`
+    const jump = (days: number) => vi.setSystemTime(Date.now() + days * DAYS * 1000)
+    const waitMinutes = async (minutes: number) => {
+      await list(seller, cardItem())
+      vi.advanceTimersByTime(minutes * MINUTES)
+      // The jobs that don't depend on the date go on.
+      await until('the jobs have run', async () => (await counts()).count === 0)
+    }
+
+    jump(20)
+    await waitMinutes(10)
+    expect(errors).toEqual([
+      [{ seconds: 20 * DAYS }, expect.stringContaining('the clock of this machine jumped ahead')],
+    ])
+    expect(await statusOf(order)).toBe('shipped')
+    jump(-20)
+    await waitMinutes(10)
+    jump(20)
+    await waitMinutes(14)
+    expect(await statusOf(order)).toBe('shipped')
+    vi.advanceTimersByTime(2 * MINUTES)
+    await until('the order is received', async () => (await statusOf(order)) === 'received')
+    expect(errors).toHaveLength(2)
   })
 
   it('one run receives more than a thousand long-shipped orders', async () => {
