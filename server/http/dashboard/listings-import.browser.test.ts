@@ -603,7 +603,7 @@ describe.skipIf(!chromiumPath)('the import of listings', () => {
         await route.continue()
       })
       const goesOn = page.getByText(/^It goes on while you use other pages/)
-      expect(await goesOn.count()).toBe(0)
+      await goesOn.waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Continue' }).click()
       await sent.promise
       expect(await goesOn.count()).toBe(1)
