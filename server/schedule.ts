@@ -46,10 +46,7 @@ type RecurringJob = {
   run: (ctx: ScheduleContext) => Promise<unknown>
 }
 
-/**
- * The recurring jobs whose work depends on the date and can't be undone. Like those of `UPKEEP`, each tolerates concurrent
- * runs in several processes, and repeated ones.
- */
+/** The recurring jobs whose work depends on the date and can't be undone. */
 const DEADLINES: RecurringJob[] = [
   { name: 'delete expired idempotency keys', everyMs: 1 * HOURS, run: pruneIdempotencyKeys },
   { name: 'delete expired reservations', everyMs: 1 * HOURS, run: pruneReservations },
@@ -74,6 +71,7 @@ const DEADLINES: RecurringJob[] = [
   { name: 'delete old deliveries', everyMs: 1 * HOURS, run: pruneDeliveries },
 ]
 
+/** The other recurring jobs. Each job of both lists tolerates concurrent runs in several processes, and repeated ones. */
 const UPKEEP: RecurringJob[] = [
   {
     name: 'delete old changes of offers',
@@ -118,7 +116,7 @@ export function startSchedule(ctx: ScheduleContext & { signals: Signals }): () =
         })
       }),
     }))
-  const jobs = [...started(DEADLINES, () => !isDoubted()), ...started(UPKEEP, () => true)]
+  const jobs = [...started(UPKEEP, () => true), ...started(DEADLINES, () => !isDoubted())]
   for (const job of jobs) job.start()
   const timers = jobs.map((job) => setInterval(job.start, job.everyMs).unref())
   const unsubscribe = ctx.signals.on('time', () => {
@@ -152,5 +150,5 @@ function doubtfulClock(log: Log): () => boolean {
 
 /** Runs every recurring job once, sequentially, in tests. */
 export async function runSchedule(ctx: ScheduleContext): Promise<void> {
-  for (const { run } of [...DEADLINES, ...UPKEEP]) await run(ctx)
+  for (const { run } of [...UPKEEP, ...DEADLINES]) await run(ctx)
 }
