@@ -81,11 +81,15 @@ const SLOW = [
   'server/limits/{counters,secret-lookups}.test.ts',
 ]
 
-export default defineConfig({
+/** Runs all tests; with `--mode fast`, those that are neither slow nor start processes. */
+export default defineConfig(({ mode }) => ({
   test: {
+    include: ['{server,scripts,sdk,cli}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(mode === 'fast' ? SLOW : [])],
     globalSetup: ['server/test/global-setup.ts'],
     setupFiles: ['server/test/setup.ts'],
-    // A worker loads the product once and runs many files: loading it for each file took a third of the time.
+    // A worker loads the product once and runs many files: loading it for each file took a third of the time. Two projects
+    // would have workers of their own, which load it again.
     isolate: false,
     // The tests often wait for other processes: more workers than cores make the run shorter.
     maxWorkers: 4,
@@ -93,16 +97,5 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 180_000 } },
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'fast',
-          include: ['{server,scripts,sdk,cli}/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...SLOW],
-        },
-      },
-      { extends: true, test: { name: 'slow', include: SLOW } },
-    ],
   },
-})
+}))
