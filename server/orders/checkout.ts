@@ -144,7 +144,10 @@ async function lockMarket(
   listingIds: number[],
   waits: boolean,
 ): Promise<Market> {
-  const [listings, reservations, sellers] = await Promise.all([
+  const ofListings = db`
+    id in (select account_id from listings where id = any(${listingIds}::bigint[]))
+  `
+  const [listings, reservations, , sellers] = await Promise.all([
     db<ListingForSale[]>`
       select id, account_id as "accountId", status, quantity, price_cents as "priceCents"
       from listings
@@ -161,6 +164,8 @@ async function lockMarket(
     `,
     // The foreign keys of the slice and its orders would lock the account like this anyway. With the lock taken here, a
     // holiday that begins can wait for the checkouts that have not seen it (accounts/holiday.ts), and so can a closing.
+    db`select from accounts where ${ofListings} order by id for key share`,
+    // A separate statement: the lock doesn't wait for the update that begins a holiday, and would return the row before it.
     db<SellerOfSale[]>`
       select
         id,
@@ -169,11 +174,7 @@ async function lockMarket(
         seller_tier as "sellerTier",
         ${shippingOptionsOf(db)} as options
       from accounts a
-      where
-        id in (select account_id from listings where id = any(${listingIds}::bigint[]))
-        and ${isSelling(db)}
-      order by id
-      for key share
+      where ${ofListings} and ${isSelling(db)}
     `,
   ])
   return {

@@ -208,6 +208,25 @@ describe('PUT /tools/v1/holiday', () => {
     expect((await holiday!).status).toBe(200)
   })
 
+  it('a checkout that began before a holiday, but had not locked the shop when the holiday began, places no order', async () => {
+    const [first, second] = [await openShop(app), await openShop(app)]
+    const lines = await Promise.all(
+      [first, second].map(async (seller) => (await list(seller, cardItem({ quantity: 9 })))[0]!),
+    )
+    let sale: ReturnType<typeof sendCart> | undefined
+    await app.ctx.begin(async (db) => {
+      // Checkouts lock their sellers in the order of their ids.
+      await db`select from accounts where id = ${first.accountId} for update`
+      sale = sendCart(
+        other,
+        lines.map((id) => [id, 1]),
+      )
+      await untilLockWaiters(app.ctx.db, 1)
+      expect((await second.put(HOLIDAY, { payload: { on: true } })).status).toBe(200)
+    })
+    expect((await sale!).status).toBe(409)
+  })
+
   it('no order is placed after the response that a holiday has begun, while many buyers check out in two processes', async () => {
     const seller = await openShop(app)
     const [id] = await list(seller, cardItem({ quantity: 999 }))
