@@ -5,7 +5,7 @@ import { MINUTES } from './units.ts'
 const MAX_STEP_MS = 1 * MINUTES
 
 /** How long a jump is doubted: a wrong clock is usually set right within this time. */
-export const DOUBT_MS = 15 * MINUTES
+const DOUBT_MS = 15 * MINUTES
 
 /**
  * Watches the machine's clock. The returned function compares the clock with the monotonic one, and returns by how many

@@ -3,7 +3,7 @@ import type { PressEvent } from 'react-aria-components'
 /** The longest time between the two presses of a double click. */
 const DOUBLE_CLICK_MS = 500
 
-/** The longest way of the pointer between the two presses, in CSS pixels. */
+/** The farthest that the pointer moves between the two presses, in CSS pixels. */
 const MAX_MOVE_PX = 20
 
 let last = { at: 0, left: 0, top: 0 }

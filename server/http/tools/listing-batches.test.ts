@@ -300,7 +300,7 @@ describe('POST /tools/v1/listings/changes', () => {
         return { waiting }
       },
     )
-    await Promise.all(waiting)
+    expect(JSON.stringify(await Promise.all(waiting))).not.toContain('service_unavailable')
   })
 })
 
